@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 )
@@ -56,11 +57,7 @@ func (c *Client) VerifyOrder(ctx context.Context, withdrawalID, order string) (o
 		return o, err
 	}
 	signed := []byte(parts[0] + "." + parts[1])
-	verified := false
-	for _, key := range keys {
-		verified = verified || ed25519.Verify(key, signed, texts[2])
-	}
-	if !verified {
+	if !slices.ContainsFunc(keys, func(k ed25519.PublicKey) bool { return ed25519.Verify(k, signed, texts[2]) }) {
 		return o, fmt.Errorf("the order is not signed by a key of %s", c.URL)
 	}
 	var claims struct {

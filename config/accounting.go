@@ -42,7 +42,7 @@ func (k *checker) signed(prefix, to string, secret Secret) {
 		return
 	}
 	u, err := url.Parse(to)
-	k.refuse(!plainURL(to) || err == nil && u.Scheme == "http" && !loopback(u.Hostname()), prefix+"url",
+	k.refuse(!plainURL(to) || err == nil && u.Scheme == "http" && !Loopback(u.Hostname()), prefix+"url",
 		"must be https://host with port and path where needed, or http:// to loopback")
 }
 

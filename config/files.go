@@ -10,12 +10,12 @@ import (
 type Files struct {
 	Folder      string `key:"folder"`
 	S3URL       string `key:"s3_url"`
-	S3Region    string `key:"s3_region"`
+	S3Region    string `key:"s3_region" default:"us-east-1"`
 	S3AccessKey string `key:"s3_access_key"`
 	S3SecretKey Secret `key:"s3_secret_key"`
 	S3CAFile    string `key:"s3_ca_file"`
 	CDNURL      string `key:"cdn_url"`
-	UserQuota   int    `key:"user_quota" range:"1..1048576"`
+	UserQuota   int    `key:"user_quota" range:"1..1048576" default:"100"`
 }
 
 // bucketPattern is a name that every S3 server accepts.
@@ -43,7 +43,7 @@ func (k *checker) files() {
 	k.refuse(!plainURL(f.S3URL) || !bucketPattern.MatchString(bucket), "files.s3_url",
 		"must be https://host/bucket, with a port where needed")
 	u, err := url.Parse(f.S3URL)
-	k.refuse(err == nil && !secure && !loopback(u.Hostname()), "files.s3_url",
+	k.refuse(err == nil && !secure && !Loopback(u.Hostname()), "files.s3_url",
 		"must be https unless its host is loopback: files would cross the network in the clear")
 	k.refuse(f.S3AccessKey == "", "files.s3_access_key", "must be set with "+k.named("files.s3_url"), "files.s3_url")
 }

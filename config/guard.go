@@ -11,9 +11,9 @@ import (
 // Guard names the login services whose tokens are accepted (D-EXT-12), and says whether requests of gateways for a host
 // without a route pass (D-EXT-11).
 type Guard struct {
-	UnknownHost string        `key:"unknown_host" oneof:"allow|refuse"`
+	UnknownHost string        `key:"unknown_host" oneof:"allow|refuse" default:"allow"`
 	Issuers     []string      `key:"issuers" records:"true"`
-	Timeout     time.Duration `key:"timeout" range:"100ms..10s"`
+	Timeout     time.Duration `key:"timeout" range:"100ms..10s" default:"3s"`
 	CAFile      string        `key:"ca_file"`
 }
 
@@ -67,7 +67,7 @@ func (k *checker) guard() {
 		}
 		u, err := url.Parse(i.JWKSURL)
 		k.refuse(err != nil || u.Host == "" || u.User != nil || u.Fragment != "" ||
-			u.Scheme != "https" && !(u.Scheme == "http" && loopback(u.Hostname())), key,
+			u.Scheme != "https" && !(u.Scheme == "http" && Loopback(u.Hostname())), key,
 			quote(i.JWKSURL)+" must be https://host with port and path where needed, or http:// to loopback")
 		k.refuse(slices.Contains(names, i.Issuer), key, quote(i.Issuer)+" is given twice")
 		k.refuse(i.Issuer == k.c.Tokens.Issuer, key, quote(i.Issuer)+" is "+k.named("tokens.issuer"), "tokens.issuer")

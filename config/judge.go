@@ -25,9 +25,6 @@ func (c Config) Shown(key string) string {
 	return text
 }
 
-// Loopback reports whether a host is this machine only.
-func Loopback(host string) bool { return loopback(host) }
-
 // minHidden is the minimum length of a part of a secret that is replaced in a text, in bytes.
 const minHidden = 4
 

@@ -14,10 +14,10 @@ import (
 type Providers struct {
 	Exchanges map[string]string `key:"exchanges"`
 	Accounts  Secrets           `key:"accounts"`
-	KeyHeader string            `key:"key_header"`
+	KeyHeader string            `key:"key_header" default:"X-MBX-APIKEY"`
 	Files     map[string]string `key:"files"`
-	Timeout   time.Duration     `key:"timeout" range:"1s..30s"`
-	Keep      time.Duration     `key:"keep" range:"24h..87600h"`
+	Timeout   time.Duration     `key:"timeout" range:"1s..30s" default:"10s"`
+	Keep      time.Duration     `key:"keep" range:"24h..87600h" default:"2160h"`
 	CAFile    string            `key:"ca_file"`
 }
 
@@ -32,7 +32,7 @@ func (k *checker) providers() {
 	for _, name := range slices.Sorted(maps.Keys(p.Exchanges)) {
 		k.refuse(!providerPattern.MatchString(name), "providers.exchanges", quote(name)+wantProvider)
 		u, err := url.Parse(p.Exchanges[name])
-		k.refuse(!plainURL(p.Exchanges[name]) || err == nil && u.Scheme == "http" && !loopback(u.Hostname()),
+		k.refuse(!plainURL(p.Exchanges[name]) || err == nil && u.Scheme == "http" && !Loopback(u.Hostname()),
 			"providers.exchanges", quote(name)+" must be https://host with port and path where needed, or http:// to loopback")
 		has := func(account string) bool { return strings.HasPrefix(account, name+"/") }
 		k.refuse(!slices.ContainsFunc(slices.Collect(maps.Keys(p.Accounts)), has), "providers.accounts",

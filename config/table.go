@@ -23,6 +23,7 @@ type entry struct {
 	min, max int64 // durations in nanoseconds
 	floor    int64 // lower bound outside development mode; min if the tag is absent
 	oneof    []string
+	preset   string // the default, as the environment would have it
 	lines    bool
 	records  bool // an item of the list may be a map, whose pairs become name=value
 }
@@ -94,6 +95,7 @@ func newEntry(section string, f reflect.StructField) entry {
 		e.key = section + "." + e.name
 	}
 	e.env = "CASTELLAN_" + strings.ToUpper(strings.ReplaceAll(e.key, ".", "_"))
+	e.preset = f.Tag.Get("default")
 	e.lines = f.Tag.Get("lines") == "true"
 	e.records = f.Tag.Get("records") == "true"
 	if words, ok := f.Tag.Lookup("oneof"); ok {

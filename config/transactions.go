@@ -7,9 +7,9 @@ import (
 
 // Transactions are the numbers of statuses that the interface names without a number (D-TX-01, D-TX-02).
 type Transactions struct {
-	FinalizedDeposit int `key:"status.finalized_deposit" range:"-1000..1000"`
-	HotWallet        int `key:"queue.hot_wallet_insufficient_balance" range:"-1000..1000"`
-	TimeOut          int `key:"queue.time_out" range:"-1000..1000"`
+	FinalizedDeposit int `key:"status.finalized_deposit" range:"-1000..1000" default:"2"`
+	HotWallet        int `key:"queue.hot_wallet_insufficient_balance" range:"-1000..1000" default:"6"`
+	TimeOut          int `key:"queue.time_out" range:"-1000..1000" default:"7"`
 }
 
 // transactions refuses a number that means another status.

@@ -147,8 +147,8 @@ func parseIP(host string) (netip.Addr, bool) {
 	return a.Unmap(), err == nil
 }
 
-// loopback reports whether a host is only this machine. The name localhost is trusted (RFC 6761).
-func loopback(host string) bool {
+// Loopback reports whether a host is only this machine. The name localhost is trusted (RFC 6761).
+func Loopback(host string) bool {
 	if strings.EqualFold(host, "localhost") {
 		return true
 	}

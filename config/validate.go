@@ -111,11 +111,11 @@ func (k *checker) listeners() {
 			continue
 		}
 		published := c.DevContainer && l.key == "http.addr"
-		k.refuse(c.Dev && !loopback(host) && !published, l.key,
+		k.refuse(c.Dev && !Loopback(host) && !published, l.key,
 			fmt.Sprintf("%s is not a loopback address, and %s allows nothing else", quote(l.addr), k.named("dev")), "dev")
 	}
 	host, _ := splitAddr(c.Limits.RLSAddr, true)
-	k.refuse(c.Limits.RLSAddr != "" && c.Limits.RLSCertFile == "" && !loopback(host), "limits.rls_addr",
+	k.refuse(c.Limits.RLSAddr != "" && c.Limits.RLSCertFile == "" && !Loopback(host), "limits.rls_addr",
 		"outside loopback, service keys require TLS: set limits.rls_cert_file")
 	k.refuse((c.Limits.RLSCertFile == "") != (c.Limits.RLSKeyFile == ""), "limits.rls_cert_file",
 		"must be set with "+k.named("limits.rls_key_file"))
@@ -266,7 +266,7 @@ func (k *checker) mail() {
 	}
 	k.refuse(!validHost(m.Host), "mail.host", quote(m.Host)+" is not a host name or IP address (the port goes into "+
 		"mail.port)")
-	k.refuse(m.TLS == "none" && !loopback(m.Host), "mail.tls",
+	k.refuse(m.TLS == "none" && !Loopback(m.Host), "mail.tls",
 		"none is accepted only for a loopback host: codes and the password would cross the network in the clear", "mail.host")
 	k.refuse(m.TLS == "none" && m.Username != "", "mail.tls",
 		"with none, no password is sent: leave "+k.named("mail.username")+" empty", "mail.username")
@@ -296,7 +296,7 @@ func (k *checker) sms() {
 			k.refuse(true, "sms.url", "is not a valid https URL")
 		case u.User != nil:
 			k.refuse(true, "sms.url", "must not hold a user: use sms.username and sms.password")
-		case u.Scheme == "http" && !loopback(u.Hostname()):
+		case u.Scheme == "http" && !Loopback(u.Hostname()):
 			k.refuse(true, "sms.url", "must be https unless its host is loopback: codes would cross the network in the clear")
 		}
 	}
@@ -348,7 +348,7 @@ func (k *checker) tracing() {
 	}
 	u, err := url.Parse(t.Endpoint)
 	k.refuse(!plainURL(t.Endpoint), "tracing.endpoint", wantPlainURL)
-	k.refuse(err == nil && u.Scheme == "http" && len(t.Headers) > 0 && !loopback(u.Hostname()), "tracing.headers",
+	k.refuse(err == nil && u.Scheme == "http" && len(t.Headers) > 0 && !Loopback(u.Hostname()), "tracing.headers",
 		"must not cross the network in the clear: "+k.named("tracing.endpoint")+" is not https", "tracing.endpoint")
 }
 
@@ -366,7 +366,7 @@ func (k *checker) cluster() {
 		ip, isIP := parseIP(host)
 		k.refuse(host == "" || isIP && ip.IsUnspecified(), key,
 			quote(addr)+" must be an address at which other nodes reach this one")
-		k.refuse(l.TLSDir == "" && k.c.Dev && !loopback(host), key, "outside loopback, a cluster requires cluster.tls_dir",
+		k.refuse(l.TLSDir == "" && k.c.Dev && !Loopback(host), key, "outside loopback, a cluster requires cluster.tls_dir",
 			"cluster.tls_dir")
 	}
 	if l.GossipAddr == "" {

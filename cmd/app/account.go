@@ -129,7 +129,7 @@ func (s *service) accounts() error {
 			m.Counter("castellan_passkey_clone_warnings_total", "Passkey assertions whose counter did not increase.",
 				s.devices.Passkeys.Falls.Load)
 		},
-		purge: func(ctx context.Context, old expiry) error { return devices.Purge(ctx, old.now) },
+		purge: after(0, devices.Purge),
 	})
 
 	changes := s.changes("", nil)

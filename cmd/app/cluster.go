@@ -6,8 +6,6 @@ import (
 	"math"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	clusterlimit "castellan/actors/ratelimit"
 	"castellan/cluster"
 	"castellan/cmd/app/metrics"
@@ -114,26 +112,17 @@ func (s *service) clusterMetrics(m *metrics.Registry) {
 	m.Counter("castellan_cluster_stalls_total", "Number of times this node was stopped for over 0.5 s.", s.node.Stalls)
 }
 
-var (
-	actorsActive    = prometheus.NewDesc("castellan_actors_active", "Activations on this node.", []string{"kind"}, nil)
-	actorsActivated = prometheus.NewDesc("castellan_actors_activated_total", "Activations created on this node.",
-		[]string{"kind"}, nil)
-	actorsFailed = prometheus.NewDesc("castellan_actors_failed_total", "Activations ended by a panic.",
-		[]string{"kind"}, nil)
-	actorsWaiting = prometheus.NewDesc("castellan_actors_mailbox_messages",
-		"Messages in the mailboxes of actors, including those in progress.", []string{"kind"}, nil)
-	actorsDeepest = prometheus.NewDesc("castellan_actors_mailbox_deepest_messages", "Messages in the fullest mailbox.",
-		[]string{"kind"}, nil)
-)
-
 // scrapeActors reads the load of every kind of actor, all at one time.
-func (s *service) scrapeActors(to chan<- prometheus.Metric) {
+func (s *service) scrapeActors(to metrics.Samples) {
 	for kind, l := range s.node.Loads() {
-		to <- prometheus.MustNewConstMetric(actorsActive, prometheus.GaugeValue, float64(l.Active), kind)
-		to <- prometheus.MustNewConstMetric(actorsActivated, prometheus.CounterValue, float64(l.Activated), kind)
-		to <- prometheus.MustNewConstMetric(actorsFailed, prometheus.CounterValue, float64(l.Failed), kind)
-		to <- prometheus.MustNewConstMetric(actorsWaiting, prometheus.GaugeValue, float64(l.Waiting), kind)
-		to <- prometheus.MustNewConstMetric(actorsDeepest, prometheus.GaugeValue, float64(l.Deepest), kind)
+		to.Gauge("castellan_actors_active", "Activations on this node.", float64(l.Active), "kind", kind)
+		to.Counter("castellan_actors_activated_total", "Activations created on this node.", float64(l.Activated), "kind",
+			kind)
+		to.Counter("castellan_actors_failed_total", "Activations ended by a panic.", float64(l.Failed), "kind", kind)
+		to.Gauge("castellan_actors_mailbox_messages", "Messages in the mailboxes of actors, including those in progress.",
+			float64(l.Waiting), "kind", kind)
+		to.Gauge("castellan_actors_mailbox_deepest_messages", "Messages in the fullest mailbox.", float64(l.Deepest),
+			"kind", kind)
 	}
 }
 

@@ -38,7 +38,7 @@ func (s *service) delivery() error {
 	s.join(part{
 		tasks: []task{{5 * time.Second, "the outbox could not be counted",
 			func(ctx context.Context) error { return waiting.look(ctx, store) }}},
-		purge:   func(ctx context.Context, old expiry) error { return store.Purge(ctx, old.now.Add(-outboxLife)) },
+		purge:   after(outboxLife, store.Purge),
 		metrics: func(m *metrics.Registry) { s.deliveryMetrics(m, waiting) },
 	})
 	return nil

@@ -140,40 +140,28 @@ func (v *Deployment) setUp(ctx context.Context, cfg config.Config) error {
 	}
 	v.Keeper, v.Ring = keeper, keeper.Ring()
 	persistence.Start(v.DB, v.Ring.Audit(), id.New(time.Now()))
-	store := factor.NewMFA(v.DB)
-	if _, err := v.DB.Once(ctx, "mfa", func(ctx context.Context) error {
-		_, err := v.DB.Once(ctx, newDatabase, func(ctx context.Context) error { return mfa.Seed(ctx, store) })
-		return err
-	}); err != nil {
-		return fmt.Errorf("seed: %w", err)
-	}
-	currencies := money.NewCurrencies(v.DB)
-	if _, err := v.DB.Once(ctx, "currency", func(ctx context.Context) error {
-		return currency.Seed(ctx,
-			currencies)
-	}); err != nil {
-		return fmt.Errorf("seed currencies: %w", err)
-	}
 	parameters := kit.NewParameters(v.DB)
 	if err := v.DB.InTx(ctx, func(ctx context.Context) error { return parameter.Seed(ctx, parameters) }); err != nil {
 		return fmt.Errorf("seed parameters: %w", err)
 	}
-	if _, err := v.DB.Once(ctx, "explorers", func(ctx context.Context) error {
-		return parameter.SeedExplorers(ctx, parameters, currency.Explorers)
-	}); err != nil {
-		return fmt.Errorf("seed explorers: %w", err)
-	}
-	contracts := office.NewContracts(v.DB)
-	if _, err := v.DB.Once(ctx, "contract", func(ctx context.Context) error {
-		return contract.Seed(ctx, contracts)
-	}); err != nil {
-		return fmt.Errorf("seed contracts: %w", err)
-	}
-	dropdowns := people.NewDropdowns(v.DB)
-	if _, err := v.DB.Once(ctx, "dropdown", func(ctx context.Context) error {
-		return dropdown.Seed(ctx, dropdowns)
-	}); err != nil {
-		return fmt.Errorf("seed dropdowns: %w", err)
+	for _, once := range []struct {
+		name string
+		seed func(context.Context) error
+	}{
+		{"mfa", func(ctx context.Context) error {
+			_, err := v.DB.Once(ctx, newDatabase, func(ctx context.Context) error { return mfa.Seed(ctx, factor.NewMFA(v.DB)) })
+			return err
+		}},
+		{"currency", func(ctx context.Context) error { return currency.Seed(ctx, money.NewCurrencies(v.DB)) }},
+		{"explorers", func(ctx context.Context) error {
+			return parameter.SeedExplorers(ctx, parameters, currency.Explorers)
+		}},
+		{"contract", func(ctx context.Context) error { return contract.Seed(ctx, office.NewContracts(v.DB)) }},
+		{"dropdown", func(ctx context.Context) error { return dropdown.Seed(ctx, people.NewDropdowns(v.DB)) }},
+	} {
+		if _, err := v.DB.Once(ctx, once.name, once.seed); err != nil {
+			return fmt.Errorf("seed %s: %w", once.name, err)
+		}
 	}
 	err = v.DB.InTx(ctx, func(ctx context.Context) error {
 		return resource.Sync(ctx, permit.NewResources(v.DB), httpapi.Table(), time.Now())

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -100,27 +101,29 @@ func (s *service) endDemo(ctx context.Context) error {
 }
 
 func writeLogins(file string, logins []login) error {
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return err
-	}
 	var b strings.Builder
 	b.WriteString("Logins of development mode. They work only if dev is true.\n")
 	for _, l := range logins {
 		fmt.Fprintf(&b, "\n%s\n  countryCode  %s\n  phoneNumber  %s\n  email        %s\n  password     %s\n", l.role,
 			l.countryCode, l.phone, l.mail, l.password)
 	}
+	return KeepLogins(file, b.String())
+}
+
+// KeepLogins writes logins to a file that only the owner can read. It returns when they are on the disk.
+func KeepLogins(file, text string) error {
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return err
+	}
 	f, err := os.OpenFile(file, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}
-	_, err = io.WriteString(f, b.String())
+	_, err = io.WriteString(f, text)
 	if err == nil {
 		err = f.Sync()
 	}
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	return err
+	return errors.Join(err, f.Close())
 }
 
 // RandomPassword returns a password of 80 bits, in groups that a person can type.

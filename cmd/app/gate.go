@@ -80,8 +80,6 @@ func (s *service) errands() {
 		groups:  groups(httperrand.Group{Service: service, Owner: s.owner, Now: time.Now}),
 		actions: []challenge.Action{service.Action()},
 		tasks:   []task{{settleEvery, "the outcomes of expired service challenges could not be stored", service.Sweep}},
-		purge: func(ctx context.Context, old expiry) error {
-			return service.Store.Purge(ctx, old.now.Add(-errandLife))
-		},
+		purge:   after(errandLife, service.Store.Purge),
 	})
 }

@@ -163,32 +163,23 @@ func (s *service) firewallMetrics(m *metrics.Registry) {
 	m.PerRule("castellan_firewall_shared_keys_total",
 		"Requests counted under a shared key because a rule has reached firewall.keys_per_rule.",
 		s.limits.SharedByRule())
-	rate := func(name, help string, read func(clusterlimit.Stats) int64) {
-		m.Counter("castellan_ratelimit_"+name, help, func() int64 { return read(s.rateStats()) })
-	}
-	rate("here_total", "Decisions about this node's requests by its own windows.",
-		func(r clusterlimit.Stats) int64 { return r.Here })
-	rate("elsewhere_total", "Decisions about this node's requests that involved other members.",
-		func(r clusterlimit.Stats) int64 { return r.Elsewhere })
-	rate("cached_total", "Requests refused by a cached refusal.",
-		func(r clusterlimit.Stats) int64 { return r.Cached })
-	rate("reserved_total", "Requests allowed by a quota that their owners had granted in advance.",
-		func(r clusterlimit.Stats) int64 { return r.Reserved })
-	rate("as_replica_total", "Admissions counted by a replica because the owner was unreachable.",
-		func(r clusterlimit.Stats) int64 { return r.AsReplica })
-	rate("shared_total", "Requests decided by this node's share of a limit because no other node answered.",
-		func(r clusterlimit.Stats) int64 { return r.Shared })
-	rate("ask_batches_total", "Batches sent to the owners of windows.",
-		func(r clusterlimit.Stats) int64 { return r.Batches })
-	rate("asked_total", "Requests in those batches.",
-		func(r clusterlimit.Stats) int64 { return r.Asked })
-	rate("copy_batches_total", "Batches sent to the replicas of owners.",
-		func(r clusterlimit.Stats) int64 { return r.Copies })
-	rate("copied_total", "Admissions in those batches.",
-		func(r clusterlimit.Stats) int64 { return r.Copied })
-	rate("taken_over_total", "Partitions of windows taken over from other members.",
-		func(r clusterlimit.Stats) int64 { return r.Pulled })
-	rate("merged_total",
-		"Partitions of windows that two members had counted; some requests may count twice.",
-		func(r clusterlimit.Stats) int64 { return r.Merged })
+	m.Scrape(s.scrapeLimits)
+}
+
+// scrapeLimits reads the counters of rate limits, all at one time.
+func (s *service) scrapeLimits(to metrics.Samples) {
+	count := func(name, help string, n int64) { to.Counter("castellan_ratelimit_"+name, help, float64(n)) }
+	r := s.rateStats()
+	count("here_total", "Decisions about this node's requests by its own windows.", r.Here)
+	count("elsewhere_total", "Decisions about this node's requests that involved other members.", r.Elsewhere)
+	count("cached_total", "Requests refused by a cached refusal.", r.Cached)
+	count("reserved_total", "Requests allowed by a quota that their owners had granted in advance.", r.Reserved)
+	count("as_replica_total", "Admissions counted by a replica because the owner was unreachable.", r.AsReplica)
+	count("shared_total", "Requests decided by this node's share of a limit because no other node answered.", r.Shared)
+	count("ask_batches_total", "Batches sent to the owners of windows.", r.Batches)
+	count("asked_total", "Requests in those batches.", r.Asked)
+	count("copy_batches_total", "Batches sent to the replicas of owners.", r.Copies)
+	count("copied_total", "Admissions in those batches.", r.Copied)
+	count("taken_over_total", "Partitions of windows taken over from other members.", r.Pulled)
+	count("merged_total", "Partitions of windows that two members had counted; some requests may count twice.", r.Merged)
 }

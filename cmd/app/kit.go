@@ -49,7 +49,7 @@ func (s *service) database() (err error) {
 	s.feed = change.NewReader(changes, time.Now)
 	s.join(part{
 		loops: []loop{{"the change feed cannot be read", s.feed.Run}},
-		purge: func(ctx context.Context, old expiry) error { return changes.Purge(ctx, old.now.Add(-change.Kept)) },
+		purge: after(change.Kept, changes.Purge),
 		metrics: func(m *metrics.Registry) {
 			m.Flag("castellan_feed_fresh", "1 if the change feed is read in time.", s.feed.Fresh)
 		},
@@ -143,7 +143,7 @@ func (s *service) work() error {
 			s.pollJobs(ctx, owners, report)
 		}}, {"indexes of the database cannot be built", s.buildIndexes}},
 		tasks:   []task{{censusEvery, "background jobs could not be counted", count.look}},
-		purge:   func(ctx context.Context, old expiry) error { return store.Purge(ctx, old.now.Add(-jobLife)) },
+		purge:   after(jobLife, store.Purge),
 		metrics: func(m *metrics.Registry) { m.Scrape(count.scrape); m.MustRegister(s.commit.Jobs) },
 	})
 	return nil
@@ -203,14 +203,6 @@ type census struct {
 	last  atomic.Pointer[[]job.Census]
 }
 
-var (
-	jobsLeft = prometheus.NewDesc("castellan_jobs", "Unfinished background jobs, of all nodes.",
-		[]string{"type", "status"}, nil)
-	jobsStuck = prometheus.NewDesc("castellan_jobs_stuck",
-		"Background jobs that have been due for more than a minute without a step, of all nodes.",
-		[]string{"type"}, nil)
-)
-
 func (c *census) look(ctx context.Context) error {
 	now, err := c.store.Census(ctx, time.Now())
 	if err == nil {
@@ -219,7 +211,7 @@ func (c *census) look(ctx context.Context) error {
 	return err
 }
 
-func (c *census) scrape(to chan<- prometheus.Metric) {
+func (c *census) scrape(to metrics.Samples) {
 	var now []job.Census
 	if last := c.last.Load(); last != nil {
 		now = *last
@@ -230,10 +222,12 @@ func (c *census) scrape(to chan<- prometheus.Metric) {
 	}
 	for _, k := range now {
 		stuck[k.Kind] += k.Stuck
-		to <- prometheus.MustNewConstMetric(jobsLeft, prometheus.GaugeValue, float64(k.Jobs), k.Kind, string(k.State))
+		to.Gauge("castellan_jobs", "Unfinished background jobs, of all nodes.", float64(k.Jobs), "type", k.Kind, "status",
+			string(k.State))
 	}
 	for kind, n := range stuck {
-		to <- prometheus.MustNewConstMetric(jobsStuck, prometheus.GaugeValue, float64(n), kind)
+		to.Gauge("castellan_jobs_stuck", "Background jobs that have been due for more than a minute without a step, of all "+
+			"nodes.", float64(n), "type", kind)
 	}
 }
 

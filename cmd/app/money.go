@@ -80,9 +80,7 @@ func (s *service) money() error {
 		tasks: []task{{endHolds, "the holds of the money policy could not be ended", withdrawals.EndHolds},
 			{keepTotals, "the totals of the money policy could not be kept",
 				func(ctx context.Context) error { return judge.KeepTotals(ctx, time.Now()) }}},
-		purge: func(ctx context.Context, old expiry) error {
-			return movements.PurgeTotals(ctx, old.now.Add(-transaction.FlowKept))
-		}})
+		purge: after(transaction.FlowKept, movements.PurgeTotals)})
 	transactions := &transaction.Service{Judge: judge, Ledger: s.ledger, Users: s.users, Currencies: s.currencies,
 		Parameters: s.parameters, Now: time.Now, Store: movements, Changes: s.changes("", nil),
 		Jobs: s.jobs, Messenger: s.starter.Messenger,
@@ -248,9 +246,7 @@ func (s *service) assets() error {
 func (s *service) providers() error {
 	store := money.NewProviders(s.DB)
 	s.join(part{groups: groups(httpprovider.Group{Store: store}),
-		purge: func(ctx context.Context, old expiry) error {
-			return store.Purge(ctx, old.now.Add(-s.cfg.Providers.Keep))
-		}})
+		purge: after(s.cfg.Providers.Keep, store.Purge)})
 	sources, err := adapters.Balances(s.cfg.Providers)
 	if err != nil || len(sources) == 0 {
 		return err

@@ -47,64 +47,58 @@ const fourEyesLife = 30 * 24 * time.Hour
 // created later.
 func (s *service) fourEyes() auth.SecondPerson {
 	store := office.NewFourEyes(s.DB)
-	captured := func(request json.RawMessage) (c edge.Captured, err error) {
-		err = json.Unmarshal(request, &c)
-		return c, err
-	}
 	service := &foureyes.Service{Store: store, Changes: s.changes("", nil), Account: accounts{s.users}.Account,
 		Live: s.revocations.Live, Shared: proof.NewDevices(s.DB).Shared, Seal: s.Ring.Seal, Open: s.Ring.Open,
-		TTL: s.cfg.MFA.FourEyesTTL,
+		TTL: s.cfg.MFA.FourEyesTTL, Secret: s.holdsSecret,
 		Run: func(ctx context.Context, request json.RawMessage) (json.RawMessage, error) {
-			c, err := captured(request)
-			if err != nil {
-				return nil, err
-			}
-			return s.server.CarryOut(ctx, c)
+			return captured(request, func(c edge.Captured) (json.RawMessage, error) { return s.server.CarryOut(ctx, c) })
 		},
-		Secret: s.holdsSecret,
 		Public: func(endpoint string, response json.RawMessage) (json.RawMessage, error) {
 			return s.server.WithoutSecrets(endpoint, response)
 		}}
 	group := httpfoureyes.Group{Service: service, Fresh: s.feed.Poll,
 		Permit: func(ctx context.Context, who rest.Caller, key string) error { return s.server.Permit(ctx, who, key) },
 		Judge: func(ctx context.Context, who rest.Caller, request json.RawMessage) error {
-			c, err := captured(request)
-			if err != nil {
+			var c edge.Captured
+			if err := json.Unmarshal(request, &c); err != nil {
 				return err
 			}
 			return s.server.PermitCaptured(ctx, who, c)
 		},
 		RunAs: func(ctx context.Context, who rest.Caller, request json.RawMessage) (json.RawMessage, error) {
-			c, err := captured(request)
-			if err != nil {
-				return nil, err
-			}
-			c.Caller = who
-			return s.server.CarryOut(ctx, c)
+			return captured(request, func(c edge.Captured) (json.RawMessage, error) {
+				c.Caller = who
+				return s.server.CarryOut(ctx, c)
+			})
 		},
 		Look: func(ctx context.Context, request json.RawMessage) (fields json.RawMessage, all []rest.Change, err error) {
-			c, err := captured(request)
-			if err != nil {
-				return nil, nil, err
+			var c edge.Captured
+			if err = json.Unmarshal(request, &c); err == nil {
+				fields, err = c.Asked()
 			}
-			if fields, err = c.Asked(); err == nil {
+			if err == nil {
 				all, err = s.server.Preview(ctx, c)
 			}
 			return fields, all, err
 		},
 		Details: func(request json.RawMessage) ([]challenge.Detail, error) {
-			c, err := captured(request)
-			if err != nil {
-				return nil, err
-			}
-			return c.Details()
+			return captured(request, edge.Captured.Details)
 		}}
 	s.join(part{
 		groups:  groups(group),
 		actions: []challenge.Action{group.Action()},
-		purge:   func(ctx context.Context, old expiry) error { return store.Purge(ctx, old.now.Add(-fourEyesLife)) },
+		purge:   after(fourEyesLife, store.Purge),
 	})
 	return auth.SecondPerson{Service: service, Commit: s.commit}
+}
+
+// captured reads a captured call and passes it to use.
+func captured[T any](request json.RawMessage, use func(edge.Captured) (T, error)) (v T, err error) {
+	var c edge.Captured
+	if err = json.Unmarshal(request, &c); err == nil {
+		v, err = use(c)
+	}
+	return v, err
 }
 
 // holdsSecret reports whether the answer of an endpoint, by its key, holds a secret. The server is created later.

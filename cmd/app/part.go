@@ -79,6 +79,11 @@ const taskTime = 30 * time.Second
 // expiry gives a purge the age of expired rows. No valid token can refer to an event before unreachable.
 type expiry struct{ now, unreachable time.Time }
 
+// after purges the rows whose time ended longer ago than a while.
+func after(while time.Duration, purge func(context.Context, time.Time) error) func(context.Context, expiry) error {
+	return func(ctx context.Context, old expiry) error { return purge(ctx, old.now.Add(-while)) }
+}
+
 // join adds a part to the program. It is called while the node is built.
 func (s *service) join(p part) {
 	s.groups = append(s.groups, p.groups...)

@@ -186,9 +186,7 @@ func (s *service) integration() error {
 	s.join(part{
 		groups: groups(httpintegration.Events{Store: s.external}, httpintegration.Users{Service: brought}),
 		kinds:  []job.Kind{brought.Kind()},
-		purge: func(ctx context.Context, old expiry) error {
-			return s.external.PurgeEvents(ctx, old.now.Add(-eventLife))
-		},
+		purge:  after(eventLife, s.external.PurgeEvents),
 	})
 	s.join(searchPart(account.NewUsers(s.DB), people.NewCorporate(s.DB)))
 	return nil

@@ -5,8 +5,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"castellan/cmd/app/metrics"
 	"castellan/domain/account/user"
 	"castellan/domain/kit/admin"
@@ -39,7 +37,7 @@ func (s *service) policy() error {
 		tasks: []task{{flushHits, "the hits of the money policy could not be stored", func(ctx context.Context) error {
 			return s.judges.Hits.Flush(ctx, hits, time.Now())
 		}}},
-		purge:   func(ctx context.Context, old expiry) error { return hits.PurgeHits(ctx, old.now.Add(-2*policy.Day)) },
+		purge:   after(2*policy.Day, hits.PurgeHits),
 		metrics: func(m *metrics.Registry) { m.Scrape(s.scrapeHolds) }})
 	return nil
 }
@@ -95,15 +93,8 @@ func (d *Deployment) seedPolicy(ctx context.Context, dev bool, log *slog.Logger)
 	})
 }
 
-var (
-	heldMetric = prometheus.NewDesc("castellan_money_held", "Held withdrawals by reason, of all nodes.",
-		[]string{"reason"}, nil)
-	heldAge = prometheus.NewDesc("castellan_money_held_oldest_seconds", "Age of the oldest hold by reason; 0: none.",
-		[]string{"reason"}, nil)
-)
-
 // scrapeHolds counts the held withdrawals.
-func (s *service) scrapeHolds(to chan<- prometheus.Metric) {
+func (s *service) scrapeHolds(to metrics.Samples) {
 	ctx, cancel := context.WithTimeout(context.Background(), readyTime)
 	defer cancel()
 	all, err := money.NewTransactions(s.DB).HeldCounts(ctx)
@@ -119,7 +110,9 @@ func (s *service) scrapeHolds(to chan<- prometheus.Metric) {
 		if c.Number > 0 {
 			age = now.Sub(c.Oldest).Seconds()
 		}
-		to <- prometheus.MustNewConstMetric(heldMetric, prometheus.GaugeValue, float64(c.Number), string(reason))
-		to <- prometheus.MustNewConstMetric(heldAge, prometheus.GaugeValue, age, string(reason))
+		to.Gauge("castellan_money_held", "Held withdrawals by reason, of all nodes.", float64(c.Number), "reason",
+			string(reason))
+		to.Gauge("castellan_money_held_oldest_seconds", "Age of the oldest hold by reason; 0: none.", age, "reason",
+			string(reason))
 	}
 }

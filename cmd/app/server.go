@@ -11,8 +11,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"castellan/cmd/app/doctor"
 	"castellan/cmd/app/metrics"
 	"castellan/cmd/app/trail"
@@ -50,7 +48,7 @@ func (s *service) http() (err error) {
 	s.join(part{
 		observe: s.calls.Observe,
 		loops:   []loop{{"audited calls could not be written", s.calls.Run}},
-		purge:   func(ctx context.Context, old expiry) error { return repeats.Purge(ctx, old.now.Add(-idempotency.Kept)) },
+		purge:   after(idempotency.Kept, repeats.Purge),
 	})
 	s.join(part{observe: s.metrics.Observe, metrics: func(m *metrics.Registry) {
 		m.Gauge("castellan_http_requests_in_flight", "Requests being served.",
@@ -243,14 +241,8 @@ func (r *readiness) note(log *slog.Logger, cause string, err error) {
 // readyTime bounds the check of a scrape, like that of a probe.
 const readyTime = 2 * time.Second
 
-var (
-	readyMetric    = prometheus.NewDesc("castellan_ready", "1 if a request that writes can be served.", nil, nil)
-	notReadyMetric = prometheus.NewDesc("castellan_not_ready", "1 with the cause, while the node is not ready.",
-		[]string{"cause"}, nil)
-)
-
 // scrapeReady checks the readiness.
-func (s *service) scrapeReady(to chan<- prometheus.Metric) {
+func (s *service) scrapeReady(to metrics.Samples) {
 	ctx, cancel := context.WithTimeout(context.Background(), readyTime)
 	defer cancel()
 	cause, err := s.judgeReadiness(ctx)
@@ -259,9 +251,9 @@ func (s *service) scrapeReady(to chan<- prometheus.Metric) {
 	if cause == "" {
 		ready = 1
 	} else {
-		to <- prometheus.MustNewConstMetric(notReadyMetric, prometheus.GaugeValue, 1, cause)
+		to.Gauge("castellan_not_ready", "1 with the cause, while the node is not ready.", 1, "cause", cause)
 	}
-	to <- prometheus.MustNewConstMetric(readyMetric, prometheus.GaugeValue, ready)
+	to.Gauge("castellan_ready", "1 if a request that writes can be served.", ready)
 }
 
 // readyMetrics are the metrics of the readiness and of the disks of this machine.
@@ -271,11 +263,12 @@ func (s *service) readyMetrics(m *metrics.Registry) {
 	if file, embedded := s.cfg.Database.SQLitePath(); embedded {
 		dirs["database"] = file
 	}
-	for of, path := range dirs {
-		m.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "castellan_disk_free_bytes",
-			Help:        "Free bytes of the disk of the data folder and of the SQLite database.",
-			ConstLabels: prometheus.Labels{"of": of}}, func() float64 { return freeBytes(path) }))
-	}
+	m.Scrape(func(to metrics.Samples) {
+		for of, path := range dirs {
+			to.Gauge("castellan_disk_free_bytes", "Free bytes of the disk of the data folder and of the SQLite database.",
+				freeBytes(path), "of", of)
+		}
+	})
 }
 
 // freeBytes returns the space that is free for this process on the disk of a file or folder; -1 if it is unknown.

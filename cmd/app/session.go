@@ -70,7 +70,7 @@ func (s *service) login() (err error) {
 		groups:  groups(httpsession.Group{Service: s.logins, CountryName: geo.Name}),
 		actions: []challenge.Action{s.logins.LoginAction()},
 		metrics: s.hasherMetrics,
-		purge:   func(ctx context.Context, old expiry) error { return wrong.Purge(ctx, old.now) },
+		purge:   after(0, wrong.Purge),
 		tasks:   []task{{foldEvery, "refused logins could not be summarized", s.logins.FoldRefusals}},
 	})
 
@@ -90,7 +90,7 @@ func (s *service) login() (err error) {
 	s.join(part{
 		groups:  groups(s.passwords),
 		actions: []challenge.Action{passwords.ResetAction(), passwords.ChangeAction()},
-		purge:   func(ctx context.Context, old expiry) error { return tokens.Purge(ctx, old.now) },
+		purge:   after(0, tokens.Purge),
 	})
 	return nil
 }

@@ -75,8 +75,7 @@ func (c userAllowIPCmd) Run(e *env) error {
 		}
 	}
 	if len(after) == 0 {
-		_, err := fmt.Fprintln(e.out, "no networks: all addresses are allowed")
-		return err
+		return e.print(nil, "no networks: all addresses are allowed")
 	}
 	for _, n := range after {
 		fmt.Fprintln(e.out, n)
@@ -145,13 +144,8 @@ func (c userClearGeofilterCmd) Run(e *env, v *app.Deployment) error {
 		Now:     time.Now,
 	}
 	codes, err := filters.Clear(e.ctx, u.ID, audit.Operator)
-	if err != nil {
-		return err
-	}
 	if len(codes) == 0 {
-		_, err = fmt.Fprintln(e.out, "nothing to clear: all countries are allowed")
-		return err
+		return e.print(err, "nothing to clear: all countries are allowed")
 	}
-	_, err = fmt.Fprintln(e.out, "cleared", strings.Join(codes, ","))
-	return err
+	return e.print(err, "cleared", strings.Join(codes, ","))
 }

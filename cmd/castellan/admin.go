@@ -243,11 +243,7 @@ func (c userPhonesCmd) Run(e *env, v *app.Deployment) error {
 	if !c.Repair {
 		return nil
 	}
-	if err := account.EndPhoneRepair(e.ctx, v.DB); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(e.out, "repaired %d\n", repaired)
-	return err
+	return e.print(account.EndPhoneRepair(e.ctx, v.DB), "repaired", repaired)
 }
 
 // repairPhone stores a repaired number. It reports false if another account has taken the number meanwhile.

@@ -143,11 +143,7 @@ func (c auditArchiveCmd) Run(e *env) error {
 	before, rows := time.Now().Add(-keep), int64(0)
 	if !c.Write {
 		n, err := kit.NewAudit(v.DB).Older(e.ctx, before)
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprintf(e.out, "%d rows are older than %s; nothing was written: run again with --write\n", n, keep)
-		return err
+		return e.printf(err, "%d rows are older than %s; nothing was written: run again with --write\n", n, keep)
 	}
 	for {
 		made, err := v.ArchiveAudit(e.ctx, files, before)
@@ -161,6 +157,5 @@ func (c auditArchiveCmd) Run(e *env) error {
 		fmt.Fprintf(e.err, "\r%d rows", rows)
 		fmt.Fprintf(e.out, "%s/%s  %d rows  sha256 %x\n", app.AuditArea, made.Name, made.Rows, made.Digest)
 	}
-	_, err = fmt.Fprintf(e.out, "%d rows older than %s are archived\n", rows, keep)
-	return err
+	return e.printf(nil, "%d rows older than %s are archived\n", rows, keep)
 }

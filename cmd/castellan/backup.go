@@ -39,9 +39,8 @@ func (c backupCmd) Run(e *env, v *app.Deployment) error {
 	if err != nil {
 		return fmt.Errorf("--to %s: %w", c.To, err)
 	}
-	_, err = fmt.Fprintf(e.out, "backup of %s complete: %d bytes, %d files, %d transfers, audit checkpoint %d\n",
+	return e.printf(nil, "backup of %s complete: %d bytes, %d files, %d transfers, audit checkpoint %d\n",
 		m.Point.Format(time.RFC3339Nano), m.Bytes, m.Files, m.Heads.Transfers, m.Heads.Checkpoint.Counter)
-	return err
 }
 
 // progress returns a function that writes a line of progress at most five times a second.

@@ -36,8 +36,8 @@ folder for each other node with "castellan cluster cert".`
 }
 
 func (c clusterInitCmd) Run(e *env) error {
-	return e.print(cluster.InitKeys(c.Dir, c.Name),
-		fmt.Sprintf("created the keys of a cluster in %s; keep %s secret", c.Dir, filepath.Join(c.Dir, "ca.key")))
+	return e.printf(cluster.InitKeys(c.Dir, c.Name), "created the keys of a cluster in %s; keep %s secret\n", c.Dir,
+		filepath.Join(c.Dir, "ca.key"))
 }
 
 type clusterCertCmd struct {
@@ -73,8 +73,7 @@ func (c clusterRenewCmd) Run(e *env) error {
 		return err
 	}
 	serial, name, ends, err := cluster.Certificate(c.Dir)
-	return e.print(err, fmt.Sprintf("%s: certificate %s of %s, valid until %s", c.Dir, serial, name,
-		ends.Format(time.DateOnly)))
+	return e.printf(err, "%s: certificate %s of %s, valid until %s\n", c.Dir, serial, name, ends.Format(time.DateOnly))
 }
 
 type clusterRevokeCmd struct {
@@ -103,8 +102,7 @@ func (c clusterRevokeCmd) Run(e *env) error {
 			return err
 		}
 	}
-	_, err = fmt.Fprint(e.out, "revoked ", line)
-	return err
+	return e.printf(nil, "revoked %s", line)
 }
 
 type clusterStatusCmd struct{}

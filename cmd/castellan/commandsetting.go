@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"text/tabwriter"
 	"time"
 )
 
@@ -217,20 +218,18 @@ func (v *setting) usage() string {
 
 // arguments describes the arguments of a command.
 func arguments(words []*setting) string {
-	width := 0
-	for _, w := range words {
-		width = max(width, len(w.usage()))
-	}
 	var b strings.Builder
+	table := tabwriter.NewWriter(&b, 0, 0, 3, ' ', 0)
 	for _, w := range words {
-		fmt.Fprintf(&b, "  %-*s   %s", width, w.usage(), w.tag.Get("help"))
+		fmt.Fprintf(table, "  %s\t%s", w.usage(), w.tag.Get("help"))
 		if w.tag.Get("enum") != "" {
-			fmt.Fprintf(&b, " (%s)", strings.Join(w.choices(), "|"))
+			fmt.Fprintf(table, " (%s)", strings.Join(w.choices(), "|"))
 		}
 		if text := w.tag.Get("default"); text != "" {
-			fmt.Fprintf(&b, " (default %s)", text)
+			fmt.Fprintf(table, " (default %s)", text)
 		}
-		b.WriteByte('\n')
+		fmt.Fprintln(table)
 	}
+	table.Flush()
 	return b.String()
 }

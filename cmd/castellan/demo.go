@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -139,17 +137,14 @@ func progressOn(out io.Writer) func(done, of int, what string) {
 	}
 }
 
-// keepLogins writes the logins to a file that only the owner can read.
+// keepLogins writes the logins of the demo data to a file.
 func keepLogins(file string, all []demo.Login) error {
 	var b strings.Builder
 	b.WriteString("Logins of the demo data. Other accounts have no password.\n\n")
 	for _, l := range all {
 		fmt.Fprintf(&b, "%s\n", inLine(l))
 	}
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return err
-	}
-	return os.WriteFile(file, []byte(b.String()), 0o600)
+	return app.KeepLogins(file, b.String())
 }
 
 func inLine(l demo.Login) string {

@@ -88,11 +88,7 @@ func (c deviceEnrollCmd) Run(e *env) (err error) {
 	if p.DeviceID, err = c.enroll(e, server, p, in); err != nil {
 		return errors.Join(err, os.Remove(c.Key))
 	}
-	if err := p.write(c.Key, false); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(e.out, "registered as %s; the device is saved in %s\n", p.DeviceID, c.Key)
-	return err
+	return e.printf(p.write(c.Key, false), "registered as %s; the device is saved in %s\n", p.DeviceID, c.Key)
 }
 
 func (c deviceEnrollCmd) token(e *env, in *bufio.Reader) (string, error) {
@@ -188,8 +184,7 @@ func (c deviceOngoingCmd) Run(e *env) error {
 		return err
 	}
 	if c.JSON {
-		_, err := fmt.Fprintf(e.out, "%s\n", raw)
-		return err
+		return e.printf(nil, "%s\n", raw)
 	}
 	var all []client.Approval
 	if err := json.Unmarshal(raw, &all); err != nil {
@@ -252,9 +247,6 @@ func (c deviceAnswer) answer(e *env, value string) error {
 		return err
 	}
 	o, err := server.Answer(e.ctx, d, all[0], value)
-	if err != nil {
-		return err
-	}
 	said := "approved; the challenge requires other methods too"
 	switch {
 	case value == client.Denied:
@@ -266,8 +258,7 @@ func (c deviceAnswer) answer(e *env, value string) error {
 	case o.ChallengeID != "":
 		said = "approved"
 	}
-	_, err = fmt.Fprintf(e.out, "%s: %s\n", all[0].Data.ActionTitle, said)
-	return err
+	return e.printf(err, "%s: %s\n", all[0].Data.ActionTitle, said)
 }
 
 type deviceApproveCmd struct {
@@ -310,8 +301,5 @@ func (c deviceAlarmCmd) Run(e *env) error {
 		return errors.New("no challenge is pending for this device: pass the id of the challenge")
 	}
 	ended, err := server.Alarm(e.ctx, d, challenge)
-	if err == nil {
-		_, err = fmt.Fprintf(e.out, "the challenge is reported; %d sessions ended\n", ended)
-	}
-	return err
+	return e.printf(err, "the challenge is reported; %d sessions ended\n", ended)
 }

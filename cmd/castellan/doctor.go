@@ -142,8 +142,7 @@ func (c healthCmd) Run(e *env) error {
 	if answer.StatusCode != http.StatusOK {
 		return fmt.Errorf("GET %s: %s %s", url, answer.Status, text)
 	}
-	_, err = fmt.Fprintln(e.out, text)
-	return err
+	return e.print(nil, text)
 }
 
 // local is the address at which this machine reaches its own listener.

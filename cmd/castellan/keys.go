@@ -138,11 +138,7 @@ func (c rotateCmd) master(e *env, v *app.Deployment) error {
 	if err != nil {
 		return err
 	}
-	if err := c.record(e, v, name); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(e.out, "all keys are encrypted by master key %s\n", name)
-	return err
+	return e.print(c.record(e, v, name), "all keys are encrypted by master key", name)
 }
 
 // replace creates a key in place of compromised ones.
@@ -213,6 +209,5 @@ func rehash(e *env, v *app.Deployment) error {
 		fmt.Fprintf(e.out, "; %d accounts have no stored number: after the old key expires, they cannot be found by it",
 			left)
 	}
-	_, err = fmt.Fprintln(e.out)
-	return err
+	return e.print(nil)
 }

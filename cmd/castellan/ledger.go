@@ -35,6 +35,5 @@ func (ledgerVerifyCmd) Run(e *env, v *app.Deployment) error {
 	for _, t := range totals {
 		fmt.Fprintln(e.out, t)
 	}
-	_, err = fmt.Fprintf(e.out, "the ledger of %d assets is valid\n", len(totals))
-	return err
+	return e.printf(nil, "the ledger of %d assets is valid\n", len(totals))
 }

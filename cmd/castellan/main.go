@@ -89,6 +89,15 @@ func (e *env) print(failed error, result ...any) error {
 	return err
 }
 
+// printf is print with a format.
+func (e *env) printf(failed error, format string, args ...any) error {
+	if failed != nil {
+		return failed
+	}
+	_, err := fmt.Fprintf(e.out, format, args...)
+	return err
+}
+
 // read reads a whole file, or the standard input for "-", of at most so many bytes.
 func (e *env) read(name string, most int64) ([]byte, error) {
 	in := e.in
@@ -212,8 +221,7 @@ func (serveCmd) Run(e *env) error {
 type configCmd struct{}
 
 func (configCmd) Run(e *env) error {
-	_, err := fmt.Fprint(e.out, e.cfg.Describe())
-	return err
+	return e.printf(nil, "%s", e.cfg.Describe())
 }
 
 type migrateCmd struct{}

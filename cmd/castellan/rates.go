@@ -50,5 +50,5 @@ func (c ratesImportCmd) Run(e *env) error {
 	defer v.Close()
 	fmt.Fprintf(e.out, "storing %d rates\n", len(quotes))
 	changed, err := rate.Import(e.ctx, money.NewRates(v.DB), v.Changes(""), audit.Operator, quotes)
-	return e.print(err, fmt.Sprintf("stored %d rates, %d of them new or changed", len(quotes), changed))
+	return e.printf(err, "stored %d rates, %d of them new or changed\n", len(quotes), changed)
 }

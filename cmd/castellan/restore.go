@@ -95,7 +95,7 @@ func (e *env) restored(r app.Restored) error {
 		fmt.Fprintf(e.out, "%d audit rows, all chains are valid\n", r.Audit)
 	}
 	n := r.Ended
-	_, err := fmt.Fprintf(e.out, `restored to %s
+	return e.printf(nil, `restored to %s
 ended: %d sessions, %d open challenges, %d remembered browsers, %d password resets,
 %d unsent codes; wrong attempts count as before
 %d withdrawals wait for "castellan restore reconcile"; none can be claimed before --finish
@@ -112,7 +112,6 @@ Lost is everything that a client was told after that instant:
 - audit checkpoints that were anchored since do not match
 `, r.Point.UTC().Format(time.RFC3339Nano), n.Sessions, n.Challenges, n.Remembered, n.Resets, n.Messages, n.Withdrawals,
 		n.Jobs)
-	return err
 }
 
 type restoreReconcileCmd struct {
@@ -183,8 +182,7 @@ func (c restoreReconcileCmd) Run(e *env) error {
 	if err := r.Finish(e.ctx, audit.Operator); err != nil {
 		return fmt.Errorf("--finish: %w", err)
 	}
-	_, err = fmt.Fprintln(e.out, "withdrawals can be claimed again")
-	return err
+	return e.print(nil, "withdrawals can be claimed again")
 }
 
 // readPayments reads the records of a wallet; "" is no file.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	_ "embed"
-	"fmt"
 	"io"
 	"runtime"
 	"slices"
@@ -31,7 +30,6 @@ func (c versionCmd) Run(e *env) error {
 		_, err = io.Copy(e.out, text) // #nosec G110: the text is our own
 		return err
 	}
-	_, err := fmt.Fprintf(e.out, "castellan %s (commit %s, %s, %s %s/%s)\n",
-		version, commit, date, runtime.Version(), runtime.GOOS, runtime.GOARCH)
-	return err
+	return e.printf(nil, "castellan %s (commit %s, %s, %s %s/%s)\n", version, commit, date, runtime.Version(),
+		runtime.GOOS, runtime.GOARCH)
 }

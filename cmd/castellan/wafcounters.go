@@ -66,9 +66,5 @@ func (c wafResetCmd) Run(e *env) error {
 	}
 	a, err := control.Call(e.ctx, e.cfg.DataDir,
 		control.Request{Reset: &control.Reset{Label: c.Label, Entity: c.Entity, Reason: c.Reason}})
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(e.out, "reset %s of %s, which had used %d\n", c.Entity, c.Label, a.UsedBefore)
-	return err
+	return e.printf(err, "reset %s of %s, which had used %d\n", c.Entity, c.Label, a.UsedBefore)
 }

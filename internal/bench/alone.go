@@ -6,17 +6,14 @@ import (
 )
 
 // alone measures the latency of each step with no other client, alternating with a bare durable commit.
-func alone(b *bench) error {
+func alone(b *bench) {
 	n := b.many(400, 100, 5)
 	b.report.begin("Latency without load, %d logins per round", n)
-	return b.onEach(cheap(), 0, func(p *place, s *server) error { return b.aloneOn(p, s, n) })
+	b.onEach(cheap(), 0, func(p *place, s *server) { b.aloneOn(p, s, n) })
 }
 
-func (b *bench) aloneOn(p *place, s *server, n int) error {
-	v, err := newVisitor(s)
-	if err != nil {
-		return err
-	}
+func (b *bench) aloneOn(p *place, s *server, n int) {
+	v := need(newVisitor(s))
 	defer v.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
@@ -27,13 +24,8 @@ func (b *bench) aloneOn(p *place, s *server, n int) error {
 		for range n {
 			next++
 			login, complete, err := v.flow(ctx, next%people)
-			if err != nil {
-				return err
-			}
-			one, err := insertTimes(p, 1, 1)
-			if err != nil {
-				return err
-			}
+			must(err)
+			one := insertTimes(p, 1, 1)
 			round.add("login", login.Seconds()*1e3)
 			round.add("complete", complete.Seconds()*1e3)
 			round.add("commit", one[0]/1e3)
@@ -49,5 +41,4 @@ func (b *bench) aloneOn(p *place, s *server, n int) error {
 	r.line(p.name+": complete", "ms", of["complete"], bar{})
 	r.line(p.name+": login above a bare commit", "ms", of["login over"], atMost(0.5))
 	r.line(p.name+": complete above a bare commit", "ms", of["complete over"], atMost(0.5))
-	return nil
 }

@@ -10,21 +10,13 @@ import (
 )
 
 // begin measures the program as operators get it: its size, the time of its first start, and its idle resources.
-func begin(b *bench) error {
-	binary, err := b.build()
-	if err != nil {
-		return err
-	}
-	file, err := os.Stat(binary)
-	if err != nil {
-		return err
-	}
+func begin(b *bench) {
+	binary := b.build()
+	file := need(os.Stat(binary))
 	of := series{}
 	for range b.rounds {
 		b.await()
-		if err := b.beginOnce(program{path: binary}, of); err != nil {
-			return err
-		}
+		b.beginOnce(program{path: binary}, of)
 	}
 	r := &b.report
 	r.begin("The program, in production mode on a new SQLite file")
@@ -33,48 +25,33 @@ func begin(b *bench) error {
 	r.line("start to first answer, the second time", "ms", of["warm"], bar{})
 	r.line("memory when idle (RSS), schema and keys made", "MiB", of["cold idle"], atMost(48))
 	r.line("memory when idle (RSS), the second time", "MiB", of["warm idle"], atMost(48))
-	return nil
 }
 
 // build builds castellan as it is released.
-func (b *bench) build() (binary string, err error) {
+func (b *bench) build() (binary string) {
 	if b.binary == "" {
 		binary := filepath.Join(b.dir, "castellan")
-		if err := os.Setenv("CGO_ENABLED", "0"); err != nil { // as released
-			return "", err
-		}
-		if err := child.Build(binary, "castellan/cmd/castellan", "-trimpath", "-buildvcs=false", "-tags",
-			"grpcnotrace,nopgxregisterdefaulttypes",
-			"-ldflags", "-s -w"); err != nil {
-			return "", err
-		}
+		must(os.Setenv("CGO_ENABLED", "0")) // as released
+		must(child.Build(binary, "castellan/cmd/castellan", "-trimpath", "-buildvcs=false", "-tags",
+			"grpcnotrace,nopgxregisterdefaulttypes", "-ldflags", "-s -w"))
 		b.binary = binary
 	}
-	return b.binary, nil
+	return b.binary
 }
 
 // beginOnce starts a program twice on one new database.
-func (b *bench) beginOnce(p program, of series) error {
-	dir, err := os.MkdirTemp(b.dir, "begin-")
-	if err != nil {
-		return err
-	}
+func (b *bench) beginOnce(p program, of series) {
+	dir := need(os.MkdirTemp(b.dir, "begin-"))
 	for _, name := range []string{"cold", "warm"} {
 		began := time.Now()
-		s, err := p.launch([]string{"CASTELLAN_DATA_DIR=" + dir, "CASTELLAN_HTTP_PUBLIC_URL=https://id.example.com",
-			"CASTELLAN_LOG_LEVEL=error"})
-		if err != nil {
-			return err
-		}
+		s := need(p.launch([]string{"CASTELLAN_DATA_DIR=" + dir, "CASTELLAN_HTTP_PUBLIC_URL=https://id.example.com",
+			"CASTELLAN_LOG_LEVEL=error"}))
 		took := time.Since(began)
 		time.Sleep(b.long(8 * time.Second))
 		idle, err := child.Resident(s.PID())
 		s.Terminate()
-		if err := errors.Join(err, s.stop()); err != nil {
-			return err
-		}
+		must(errors.Join(err, s.stop()))
 		of.add(name+" idle", float64(idle)/(1<<20))
 		of.add(name, took.Seconds()*1e3)
 	}
-	return nil
 }

@@ -25,8 +25,7 @@ type contender struct {
 
 // contend starts every program on separate databases with the accounts of that many rounds, and returns the contenders
 // by database.
-func (b *bench) contend(rounds int, places func() ([]*place, error)) (by [][]*contender, stop func() error,
-	err error) {
+func (b *bench) contend(rounds int, places func() []*place) (by [][]*contender, stop func() error) {
 	var all []*contender
 	stop = func() (err error) {
 		for _, c := range all {
@@ -38,18 +37,15 @@ func (b *bench) contend(rounds int, places func() ([]*place, error)) (by [][]*co
 		return err
 	}
 	for _, p := range b.programs {
-		places, err := places()
-		if err != nil {
-			return nil, nil, errors.Join(err, stop())
-		}
-		for i, at := range places {
+		for i, at := range places() {
 			c := &contender{program: p, at: at, of: series{}}
 			all = append(all, c)
-			if err = p.seed(at, rounds); err == nil {
+			err := attempt(func() { p.seed(at, rounds) })
+			if err == nil {
 				c.s, c.end, err = p.start(at.environ)
 			}
 			if err != nil {
-				return nil, nil, errors.Join(fmt.Errorf("%s on %s: %w", p.name, at.name, err), stop())
+				must(errors.Join(fmt.Errorf("%s on %s: %w", p.name, at.name, err), stop()))
 			}
 			if len(by) <= i {
 				by = append(by, nil)
@@ -57,7 +53,7 @@ func (b *bench) contend(rounds int, places func() ([]*place, error)) (by [][]*co
 			by[i] = append(by[i], c)
 		}
 	}
-	return by, stop, nil
+	return by, stop
 }
 
 // turns returns the contenders of a round: every second round begins with the last one.
@@ -70,36 +66,26 @@ func turns[T any](all []T, round int) []T {
 }
 
 // settle makes PostgreSQL write the pending data of earlier loads.
-func (c *contender) settle() error {
-	if c.at.process == 0 {
-		return nil
+func (c *contender) settle() {
+	if c.at.process != 0 {
+		c.at.exec("CHECKPOINT")
 	}
-	return c.at.exec("CHECKPOINT")
 }
 
 // compareFlows is flow for programs.
-func compareFlows(b *bench) (err error) {
-	floor, err := start(roleFiber, nil)
-	if err != nil {
-		return err
-	}
+func compareFlows(b *bench) {
+	floor := need(start(roleFiber, nil))
 	defer floor.stop()
-	by, stop, err := b.contend(b.rounds, func() ([]*place, error) { return b.places(b.cost()...) })
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, stop()) }()
+	by, stop := b.contend(b.rounds, func() []*place { return b.places(b.cost()...) })
+	defer func() { must(stop()) }()
 	bare := series{}
 	warm, span := b.long(time.Second), b.long(6*time.Second)
 	for round := range b.rounds {
-		if err := b.bareRound(floor, bare); err != nil {
-			return err
-		}
+		b.bareRound(floor, bare)
 		for _, contenders := range by {
 			for _, c := range turns(contenders, round) {
-				if err := b.contendFlows(c, round, warm, span, bare["cpu"][round]); err != nil {
-					return fmt.Errorf("%s on %s: %w", c.name, c.at.name, err)
-				}
+				err := attempt(func() { b.contendFlows(c, round, warm, span, bare["cpu"][round]) })
+				must(within(c.name+" on "+c.at.name, err))
 			}
 		}
 	}
@@ -120,37 +106,30 @@ func compareFlows(b *bench) (err error) {
 			t.row("processors used by others", "", kind+" others")
 		}
 	}
-	return nil
 }
 
 // bareRound measures the bare handler for a round.
-func (b *bench) bareRound(floor *server, bare series) error {
+func (b *bench) bareRound(floor *server, bare series) {
 	b.await()
-	return measureFloor(floor, b.clients, b.long(2*time.Second), bare)
+	measureFloor(floor, b.clients, b.long(2*time.Second), bare)
 }
 
 // contendFlows measures a contender for one round; bare is the CPU of a bare request, in µs.
-func (b *bench) contendFlows(c *contender, round int, warm, span time.Duration, bare float64) error {
-	if err := c.settle(); err != nil {
-		return err
-	}
+func (b *bench) contendFlows(c *contender, round int, warm, span time.Duration, bare float64) {
+	c.settle()
 	b.await()
-	first, err := firsts(c.s, c.at.process, b.clients, round, b.people())
-	if err != nil {
-		return err
-	}
+	first := need(firsts(c.s, c.at.process, b.clients, round, b.people()))
 	load := func() (window, error) {
 		return flows([]*server{c.s}, c.at.process, b.clients, round, b.people(), warm, span)
 	}
 	var again window
+	var err error
 	if c.bench { // castellan takes no orders
 		again, err = b.profiled(c.s, fmt.Sprintf("flow-%s-%s-%d", c.name, c.at.name, round+1), load)
 	} else {
 		again, err = load()
 	}
-	if err != nil {
-		return err
-	}
+	must(err)
 	for kind, w := range map[string]window{"first": first, "returning": again} {
 		c.of.add(kind+" rate", w.rate())
 		for what, used := range map[string]time.Duration{"server": w.server, "base": w.base, "driver": w.driver} {
@@ -159,5 +138,4 @@ func (b *bench) contendFlows(c *contender, round int, warm, span time.Duration, 
 		}
 		c.of.add(kind+" others", w.others.Seconds()/w.took.Seconds())
 	}
-	return nil
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -23,28 +22,17 @@ const slowdown = 4
 
 // operators measures the time until a user can log in to the console, with an empty cache and the second time, and the
 // size of the console.
-func operators(b *bench) error {
-	p, err := b.sqlite(cheap()) // the database does not matter
-	if err != nil {
-		return err
-	}
+func operators(b *bench) {
+	p := b.sqlite(cheap()) // the database does not matter
 	defer p.bare.close()
-	s, err := p.serve(0)
-	if err != nil {
-		return err
-	}
+	s := p.serve(0)
 	defer s.stop()
-	chromium, stop, err := browse()
-	if err != nil {
-		return err
-	}
+	chromium, stop := browse()
 	defer stop()
 	of := series{}
 	for range b.rounds {
 		b.await()
-		if err := opened(chromium, "http://"+s.addr+"/console", of); err != nil {
-			return err
-		}
+		opened(chromium, "http://"+s.addr+"/console", of)
 	}
 	all, first := sizes()
 	r := &b.report
@@ -54,7 +42,6 @@ func operators(b *bench) error {
 	r.line("scripts before the login, as gzip", "kB", []float64{float64(first) / 1e3}, atMost(180))
 	r.line("bytes that the browser took, all kinds", "kB", of["bytes"], bar{})
 	r.line("the console's part of the binary", "MB", []float64{float64(all) / 1e6}, atMost(0.65))
-	return nil
 }
 
 // sizes returns the bytes of the console in the program and those of the scripts that are loaded
@@ -72,15 +59,10 @@ func sizes() (all, first int) {
 }
 
 // browse starts Chromium without a window.
-func browse() (ctx context.Context, stop func(), err error) {
+func browse() (ctx context.Context, stop func()) {
 	path, err := exec.LookPath("chromium")
-	if err != nil {
-		return nil, nil, fmt.Errorf("the console is measured in Chromium (Debian: apt-get install chromium): %w", err)
-	}
-	dir, err := os.MkdirTemp("", "bench-browser-")
-	if err != nil {
-		return nil, nil, err
-	}
+	must(within("the console is measured in Chromium (Debian: apt-get install chromium)", err))
+	dir := need(os.MkdirTemp("", "bench-browser-"))
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.UserDataDir(dir),
 		chromedp.NoSandbox, chromedp.DisableGPU, chromedp.Flag("no-proxy-server", true))
 	allocator, end := chromedp.NewExecAllocator(context.Background(), options...)
@@ -92,9 +74,9 @@ func browse() (ctx context.Context, stop func(), err error) {
 	}
 	if err := chromedp.Do(ctx); err != nil {
 		stop()
-		return nil, nil, err
+		must(err)
 	}
-	return ctx, stop, nil
+	return ctx, stop
 }
 
 // usable resolves with the time since the navigation when the first field of the login has the focus and the page is
@@ -116,44 +98,26 @@ func fresh(chromium context.Context) (tab context.Context, leave func()) {
 }
 
 // opened opens the console twice in a fresh tab, and types into the login.
-func opened(chromium context.Context, url string, of series) error {
+func opened(chromium context.Context, url string, of series) {
 	tab, leave := fresh(chromium)
 	defer leave()
-	_, err := chromedp.Call(tab, page.AddScriptToEvaluateOnNewDocument,
-		page.AddScriptToEvaluateOnNewDocumentParams{Source: usable})
-	if err == nil {
-		_, err = chromedp.Call(tab, emulation.SetCPUThrottlingRate,
-			emulation.SetCPUThrottlingRateParams{Rate: slowdown})
-	}
-	if err != nil {
-		return err
-	}
+	need(chromedp.Call(tab, page.AddScriptToEvaluateOnNewDocument,
+		page.AddScriptToEvaluateOnNewDocumentParams{Source: usable}))
+	need(chromedp.Call(tab, emulation.SetCPUThrottlingRate, emulation.SetCPUThrottlingRateParams{Rate: slowdown}))
 	for _, name := range []string{"cold", "warm"} {
-		if err := chromedp.Do(tab, chromedp.Navigate("about:blank"), chromedp.Navigate(url)); err != nil {
-			return err
-		}
-		took, err := evaluated[float64](tab, "window.usable")
-		if err != nil {
-			return err
-		}
-		if err := chromedp.Do(tab, chromedp.KeyEvent("a")); err != nil {
-			return err
-		}
-		typed, err := evaluated[string](tab, `document.querySelector('[data-testid="email"]').value`)
-		if err != nil || typed != "a" {
-			return errors.Join(err, fmt.Errorf("the field has %q after the key a", typed))
+		must(chromedp.Do(tab, chromedp.Navigate("about:blank"), chromedp.Navigate(url)))
+		took := need(evaluated[float64](tab, "window.usable"))
+		must(chromedp.Do(tab, chromedp.KeyEvent("a")))
+		if typed := need(evaluated[string](tab, `document.querySelector('[data-testid="email"]').value`)); typed != "a" {
+			must(fmt.Errorf("the field has %q after the key a", typed))
 		}
 		of.add(name, took)
 		if name == "cold" {
-			bytes, err := evaluated[float64](tab, `['navigation', 'resource'].flatMap((k) => performance.getEntriesByType(k))
-				.reduce((sum, r) => sum + r.transferSize, 0)`)
-			if err != nil {
-				return err
-			}
+			bytes := need(evaluated[float64](tab, `['navigation', 'resource'].flatMap((k) => performance.getEntriesByType(k))
+				.reduce((sum, r) => sum + r.transferSize, 0)`))
 			of.add("bytes", bytes/1e3)
 		}
 	}
-	return nil
 }
 
 func evaluated[T any](tab context.Context, expression string) (T, error) {
@@ -162,29 +126,21 @@ func evaluated[T any](tab context.Context, expression string) (T, error) {
 
 // million measures the time until a page of a list of a million accounts is displayed: the first one, and the
 // thousandth by its address.
-func million(b *bench) error {
+func million(b *bench) {
 	many := b.many(1_000_000, 100_000, 2_000)
-	chromium, stop, err := browse()
-	if err != nil {
-		return err
-	}
+	chromium, stop := browse()
 	defer stop()
 	b.report.begin("Pages of 100 of the list of users in the browser, %d accounts, from the request to the rows", many)
-	return b.onEach(cheap(), many, func(p *place, s *server) error { return b.millionOn(p, s, many, chromium) })
+	b.onEach(cheap(), many, func(p *place, s *server) { b.millionOn(p, s, many, chromium) })
 }
 
-func (b *bench) millionOn(p *place, s *server, many int, chromium context.Context) error {
-	v, token, err := administrator(s)
-	if err != nil {
-		return err
-	}
+func (b *bench) millionOn(p *place, s *server, many int, chromium context.Context) {
+	v, token := administrator(s)
 	defer v.Close()
 	// The thousandth page, as a client reaches it.
 	next := "/admin/list-users?limit=100"
 	for range min(999, many/100-1) {
-		if err := v.expect(200, "GET", next, token, ""); err != nil {
-			return err
-		}
+		must(v.expect(200, "GET", next, token, ""))
 		next = v.next
 	}
 	_, cursor, _ := strings.Cut(next, "cursor=")
@@ -193,13 +149,10 @@ func (b *bench) millionOn(p *place, s *server, many int, chromium context.Contex
 	for range b.rounds {
 		b.await()
 		for name, query := range map[string]string{"page 1": "", "page 1000": "?cursor=" + cursor} {
-			took, answered, asked, err := listing(chromium, "http://"+s.addr+"/console/users"+query,
+			took, answered, asked := listing(chromium, "http://"+s.addr+"/console/users"+query,
 				strings.TrimPrefix(token, "x-auth: "))
-			if err != nil {
-				return fmt.Errorf("%s: %w", name, err)
-			}
 			if len(asked) != 1 || strings.Contains(asked[0], "count=") {
-				return fmt.Errorf("%s took the requests %q, want one that counts nothing", name, asked)
+				must(fmt.Errorf("%s took the requests %q, want one that counts nothing", name, asked))
 			}
 			of.add(name, took)
 			of.add(name+", the answer", answered)
@@ -213,7 +166,6 @@ func (b *bench) millionOn(p *place, s *server, many int, chromium context.Contex
 	r.line(p.name+": page 1, of it until the answer", "ms", of["page 1, the answer"], bar{})
 	r.line(p.name+": page 1000, of it until the answer", "ms", of["page 1000, the answer"], bar{})
 	r.line(p.name+": page 1000, in first ones", "×", of["grown"], atMost(1.25))
-	return nil
 }
 
 // shown resolves with the milliseconds from the request of a list to its rows, with those to its answer, and with the
@@ -230,23 +182,15 @@ const shown = `new Promise((resolve) => {
 })`
 
 // listing opens a list in a fresh tab, with the session of another one.
-func listing(chromium context.Context, url, token string) (took, answered float64, asked []string, err error) {
+func listing(chromium context.Context, url, token string) (took, answered float64, asked []string) {
 	tab, leave := fresh(chromium)
 	defer leave()
-	login := chromedp.CSS(`[data-testid="email"]`)
-	if err := chromedp.Do(tab, chromedp.Navigate(url), chromedp.WaitVisible(login)); err != nil {
-		return 0, 0, nil, err
-	}
-	if _, err := evaluated[bool](tab, fmt.Sprintf(`(() => {
+	must(chromedp.Do(tab, chromedp.Navigate(url), chromedp.WaitVisible(chromedp.CSS(`[data-testid="email"]`))))
+	need(evaluated[bool](tab, fmt.Sprintf(`(() => {
 		const at = document.querySelector('meta[name="castellan-tokens"]').content;
 		new SharedWorker(at, { type: 'module', name: 'castellan' }).port.postMessage({ token: %q });
-		return true; })()`, token)); err != nil {
-		return 0, 0, nil, err
-	}
-	found, err := evaluated[[]string](tab, shown)
-	if err != nil || len(found) < 2 {
-		return 0, 0, nil, err
-	}
-	_, err = fmt.Sscan(found[0]+" "+found[1], &took, &answered)
-	return took, answered, found[2:], err
+		return true; })()`, token)))
+	found := need(evaluated[[]string](tab, shown))
+	need(fmt.Sscan(found[0]+" "+found[1], &took, &answered))
+	return took, answered, found[2:]
 }

@@ -12,10 +12,10 @@ import (
 // decoy compares the times of known and unknown phones at the reset of a password (D-PWD-01): alternating, on one
 // connection, with no other client. Tests show that everything else visible outside is equal; time can only be
 // measured.
-func decoy(b *bench) error {
+func decoy(b *bench) {
 	each := b.many(2000, 500, 20)
 	b.report.begin("Known and unknown phones at the reset, %d of each, %d runs in turns", each, decoyRuns)
-	return b.onEach(cheap(), 0, func(p *place, s *server) error { return b.decoyOn(p, s, each) })
+	b.onEach(cheap(), 0, func(p *place, s *server) { b.decoyOn(p, s, each) })
 }
 
 const (
@@ -47,14 +47,12 @@ var decoySteps = []struct {
 	}},
 }
 
-func (b *bench) decoyOn(p *place, s *server, each int) error {
+func (b *bench) decoyOn(p *place, s *server, each int) {
 	s.codes.forget()
 	of := series{}
 	for range decoyRuns {
 		b.await()
-		if err := decoyRun(s, each, of); err != nil {
-			return err
-		}
+		decoyRun(s, each, of)
 	}
 	r := &b.report
 	for _, step := range decoySteps {
@@ -62,31 +60,25 @@ func (b *bench) decoyOn(p *place, s *server, each int) error {
 		r.line(p.name+": "+step.name+", unknown", "µs", of[step.name+" unknown"], bar{})
 		r.line(p.name+": … apart, in parts of max(5 %, 30 µs)", "×", of[step.name], atMost(1))
 	}
-	return nil
 }
 
 // decoyRun takes every step with all phones, alternating the two kinds.
-func decoyRun(s *server, each int, of series) error {
-	v, err := newVisitor(s)
-	if err != nil {
-		return err
-	}
+func decoyRun(s *server, each int, of series) {
+	v := need(newVisitor(s))
 	defer v.Close()
 	var took [2][4][]float64 // known and unknown, by step, in µs
 	for i := range each {
 		first := rand.IntN(2)
 		var waits, shapes [2][4]string
 		for _, kind := range [...]int{first, 1 - first} {
-			if err := v.stranger(phone(i+kind*people), &took[kind], &waits[kind], &shapes[kind]); err != nil {
-				return err
-			}
+			v.stranger(phone(i+kind*people), &took[kind], &waits[kind], &shapes[kind])
 		}
 		if shapes[0] != shapes[1] {
-			return fmt.Errorf("answers differ: %q for a known phone, %q for an unknown one", shapes[0], shapes[1])
+			must(fmt.Errorf("answers differ: %q for a known phone, %q for an unknown one", shapes[0], shapes[1]))
 		}
 		for i := range decoySteps {
 			if !alike(waits[0][i], waits[1][i]) {
-				return fmt.Errorf("Retry-After differs: %q for a known phone, %q for an unknown one", waits[0], waits[1])
+				must(fmt.Errorf("Retry-After differs: %q for a known phone, %q for an unknown one", waits[0], waits[1]))
 			}
 		}
 	}
@@ -96,7 +88,6 @@ func decoyRun(s *server, each int, of series) error {
 		of.add(step.name+" unknown", unknown)
 		of.add(step.name, math.Abs(known-unknown)/max(decoyPart*known, decoyLeastUs))
 	}
-	return nil
 }
 
 // alike compares two values of Retry-After. The requests of the two phones may be a second apart.
@@ -110,18 +101,16 @@ func alike(a, b string) bool {
 }
 
 // stranger takes every step with a phone, and returns the time of each, its Retry-After and the shape of its answer.
-func (v *visitor) stranger(phone string, took *[4][]float64, waits, shapes *[4]string) error {
+func (v *visitor) stranger(phone string, took *[4][]float64, waits, shapes *[4]string) {
 	method, token := "", ""
 	for i, step := range decoySteps {
 		v.pAuth = token // an answer without a token removes it
 		began := time.Now()
 		status, err := step.do(v, phone, method)
-		if err != nil {
-			return fmt.Errorf("%s: %w", step.name, err)
-		}
+		must(within(step.name, err))
 		took[i] = append(took[i], time.Since(began).Seconds()*1e6)
 		if status != step.want {
-			return fmt.Errorf("%s: %w", step.name, v.refusal(status))
+			must(within(step.name, v.refusal(status)))
 		}
 		if i == 0 {
 			method, token = member(v.body, "id"), v.pAuth
@@ -129,7 +118,6 @@ func (v *visitor) stranger(phone string, took *[4][]float64, waits, shapes *[4]s
 		waits[i] = v.retryAfter
 		shapes[i] = fmt.Sprint(status, " ", value.ReplaceAllString(string(v.body), ":…"))
 	}
-	return nil
 }
 
 // value is a value of a JSON member; what remains are the names and their order.

@@ -9,64 +9,45 @@ import (
 
 // flow measures whole logins under load: processor time and number, beside a bare handler and bare inserts of the same
 // rounds.
-func flow(b *bench) error {
-	places, err := b.places(b.cost()...)
-	if err != nil {
-		return err
-	}
-	floor, err := start(roleFiber, nil)
-	if err != nil {
-		return err
-	}
+func flow(b *bench) {
+	places := b.places(b.cost()...)
+	floor := need(start(roleFiber, nil))
 	defer floor.stop()
 	servers := make([]*server, len(places))
 	for i, p := range places {
 		defer p.bare.close()
-		if err := p.seed(b.rounds); err != nil {
-			return fmt.Errorf("%s: seed: %w", p.name, err)
-		}
-		if servers[i], err = start(roleService, p.environ); err != nil {
-			return fmt.Errorf("%s: %w", p.name, err)
-		}
+		p.seed(b.rounds)
+		servers[i] = need(start(roleService, p.environ))
 		defer servers[i].stop()
 	}
 	hashes := 2000
 	if b.hash == "real" {
 		hashes = 40
 	}
-	hash, err := hashTime(places[0].environ, hashes)
-	if err != nil {
-		return err
-	}
+	hash := hashTime(places[0].environ, hashes)
 
 	bare := series{}
 	of := make([]series, len(places))
 	warm, span := b.long(time.Second), b.long(6*time.Second)
 	for round := range b.rounds {
 		b.await()
-		if err := measureFloor(floor, b.clients, b.long(2*time.Second), bare); err != nil {
-			return err
-		}
+		measureFloor(floor, b.clients, b.long(2*time.Second), bare)
 		for i, p := range places {
 			if of[i] == nil {
 				of[i] = series{}
 			}
-			if err := measureInserts(p, of[i]); err != nil {
-				return fmt.Errorf("%s: %w", p.name, err)
-			}
+			measureInserts(p, of[i])
 			var first window
 			w, err := b.profiled(servers[i], fmt.Sprintf("flow-%s-%d", p.name, round+1), func() (w window, err error) {
 				if first, err = firsts(servers[i], p.process, b.clients, round, b.people()); err == nil {
 					w, err = flows(servers[i:i+1], p.process, b.clients, round, b.people(), warm, span)
 				}
 				if err == nil && b.hash == "real" {
-					err = b.atHalf(servers[i], w.rate(), round, of[i])
+					b.atHalf(servers[i], w.rate(), round, of[i])
 				}
 				return w, err
 			})
-			if err != nil {
-				return fmt.Errorf("%s: %w", p.name, err)
-			}
+			must(within(p.name, err))
 			for name, w := range map[string]window{"first ": first, "": w} {
 				of[i].add(name+"rate", w.rate())
 				of[i].add(name+"server", w.each(w.server))
@@ -112,7 +93,6 @@ func flow(b *bench) error {
 		r.line(p.name+": 100 rows in one statement, per row", "µs", s["many"], bar{})
 		r.line(p.name+": processors used by others meanwhile", "", s["others"], bar{})
 	}
-	return nil
 }
 
 // profiled runs a load in a calm moment, with a CPU profile of the service if profiles are requested.
@@ -132,43 +112,31 @@ func (b *bench) profiled(s *server, name string, load func() (window, error)) (w
 	return w, errors.Join(err, s.order(orderStop))
 }
 
-func measureFloor(floor *server, clients int, span time.Duration, s series) error {
+func measureFloor(floor *server, clients int, span time.Duration, s series) {
 	only := []*server{floor}
 	w, err := load(clients, span/4, span, meter{servers: only}, dialled(only, func(c *client, i int) error {
 		return c.expect(200, "POST", "/auth/login", "", loginBody(i))
 	}))
-	if err != nil {
-		return fmt.Errorf("bare handler: %w", err)
-	}
+	must(within("bare handler", err))
 	s.add("rate", w.rate())
 	s.add("cpu", w.each(w.server)*1e3)
-	return nil
 }
 
 // measureInserts records the median of single commits, and of statements of 100 rows.
-func measureInserts(p *place, s series) error {
-	one, err := insertTimes(p, 200, 1)
-	if err != nil {
-		return err
-	}
-	many, err := insertTimes(p, 30, 100)
-	if err != nil {
-		return err
-	}
+func measureInserts(p *place, s series) {
+	one := insertTimes(p, 200, 1)
+	many := insertTimes(p, 30, 100)
 	s.add("one", median(one))
 	s.add("many", median(many)/100)
-	return nil
 }
 
 // insertTimes returns the times of single-statement commits, in microseconds.
-func insertTimes(p *place, n, rows int) ([]float64, error) {
+func insertTimes(p *place, n, rows int) []float64 {
 	out := make([]float64, n)
 	for i := range out {
 		began := time.Now()
-		if err := p.bare.insert(rows); err != nil {
-			return nil, fmt.Errorf("bare insert: %w", err)
-		}
+		must(within("bare insert", p.bare.insert(rows)))
 		out[i] = time.Since(began).Seconds() * 1e6
 	}
-	return out, nil
+	return out
 }

@@ -18,30 +18,23 @@ func question(uri, more string) string {
 // guarded measures the question of a gateway about each request (D-EXT-11): for a path without a route, and for a
 // guarded path without a session. It also measures the whole way of a guarded request: question, challenge, code, and
 // question with the grant. The budgets (internal/budget) count the parts of that way.
-func guarded(b *bench) error {
-	return b.besideBare("The guard for gateways", cheap("CASTELLAN_HTTP_TRUSTED_PROXIES=127.0.0.1"), b.guardedOn)
+func guarded(b *bench) {
+	b.besideBare("The guard for gateways", cheap("CASTELLAN_HTTP_TRUSTED_PROXIES=127.0.0.1"), b.guardedOn)
 }
 
 // besideBare measures on each database, beside one bare handler that serves all rounds.
-func (b *bench) besideBare(title string, settings []string, on func(p *place, s, floor *server) error) error {
-	floor, err := start(roleFiber, nil)
-	if err != nil {
-		return err
-	}
+func (b *bench) besideBare(title string, settings []string, on func(p *place, s, floor *server)) {
+	floor := need(start(roleFiber, nil))
 	defer floor.stop()
 	b.report.begin("%s, %d clients", title, b.clients)
-	return b.onEach(settings, 0, func(p *place, s *server) error { return on(p, s, floor) })
+	b.onEach(settings, 0, func(p *place, s *server) { on(p, s, floor) })
 }
 
-func (b *bench) guardedOn(p *place, s, floor *server) error {
-	if err := addGuardRoute(s); err != nil {
-		return err
-	}
+func (b *bench) guardedOn(p *place, s, floor *server) {
+	addGuardRoute(s)
 	of, bare := series{}, series{}
 	for round := range b.rounds {
-		if err := b.bareRound(floor, bare); err != nil {
-			return err
-		}
+		b.bareRound(floor, bare)
 		for _, kind := range []struct {
 			name string
 			load func() (window, error)
@@ -54,9 +47,7 @@ func (b *bench) guardedOn(p *place, s, floor *server) error {
 			{"whole", func() (window, error) { return b.pays(s) }},
 		} {
 			w, err := b.profiled(s, fmt.Sprintf("guard-%s-%s-%d", p.name, kind.name, round+1), kind.load)
-			if err != nil {
-				return fmt.Errorf("%s: %w", kind.name, err)
-			}
+			must(within(kind.name, err))
 			of.add(kind.name+" rate", w.rate())
 			of.add(kind.name+" cpu", w.each(w.server)*1e3)
 			of.add(kind.name+" bare", w.each(w.server)*1e3/bare["cpu"][round])
@@ -75,15 +66,11 @@ func (b *bench) guardedOn(p *place, s, floor *server) error {
 		b.report.line(line+": … in bare Fiber handlers", "×", of[kind.of+" bare"], kind.most)
 		b.report.line(line+": … in GETs of the keys", "×", of[kind.of+" keys"], bar{})
 	}
-	return nil
 }
 
 // addGuardRoute creates an action and the route that requires its challenge, as an administrator.
-func addGuardRoute(s *server) error {
-	v, header, err := administrator(s)
-	if err != nil {
-		return err
-	}
+func addGuardRoute(s *server) {
+	v, header := administrator(s)
 	defer v.Close()
 	for _, one := range [][2]string{
 		{"/admin/system/mfa/actions", `{"actionCode":"PAYOUT","title":{"en":"Payout"},"infoTableHeaders":{}}`},
@@ -92,11 +79,8 @@ func addGuardRoute(s *server) error {
 		{"/admin/guard/routes", `{"method":"POST","path":"/orders/*/pay","mode":"guarded","actionCode":"PAYOUT",` +
 			`"rows":[{"key":"order","label":"Order","from":"path","index":1}]}`},
 	} {
-		if err := v.expect(200, "POST", one[0], header, one[1]); err != nil {
-			return err
-		}
+		must(v.expect(200, "POST", one[0], header, one[1]))
 	}
-	return nil
 }
 
 // asks is load of questions about one path, without a session.

@@ -23,19 +23,16 @@ const tellers = 64
 // movements measures the promises of the ledger. The committer commits decided movements with their audit rows: all on
 // one treasury, and in the same rounds on a thousand. Over HTTP balances are adjusted, all through the one treasury of
 // the asset; on PostgreSQL also by two nodes at once.
-func movements(b *bench) error {
+func movements(b *bench) {
 	b.report.begin("Movements of money, %d callers of the committer, %d clients of HTTP", committers, tellers)
-	places, err := b.places(cheap()...)
-	if err != nil {
-		return err
-	}
+	places := b.places(cheap()...)
 	for _, p := range places {
 		defer p.bare.close()
-		if err := errors.Join(b.committed(p), b.adjusted(p)); err != nil {
-			return fmt.Errorf("%s: %w", p.name, err)
-		}
+		must(within(p.name, attempt(func() {
+			b.committed(p)
+			b.adjusted(p)
+		})))
 	}
-	return nil
 }
 
 // The callers of the committer, and the users whose balances they move.
@@ -48,15 +45,12 @@ type mover struct {
 }
 
 // committed measures the committer in this process, on a separate database.
-func (b *bench) committed(p *place) error {
+func (b *bench) committed(p *place) {
 	of := series{}
 	for round := range b.rounds {
 		for _, treasuries := range []int{1, 1000} {
 			b.await()
-			w, err := b.commits(p, round, treasuries)
-			if err != nil {
-				return err
-			}
+			w := b.commits(p, round, treasuries)
 			of.add(fmt.Sprint(treasuries), w.rate())
 		}
 		of.add("part", of["1"][round]/of["1000"][round])
@@ -69,29 +63,20 @@ func (b *bench) committed(p *place) error {
 	r.line(p.name+": committed, one treasury", "/s", of["1"], atLeast(least))
 	r.line(p.name+": committed, a thousand treasuries", "/s", of["1000"], bar{})
 	r.line(p.name+": one treasury, in a thousand", "×", of["part"], atLeast(0.9))
-	return nil
 }
 
 // commits is one period of load on the committer.
-func (b *bench) commits(p *place, round, treasuries int) (window, error) {
+func (b *bench) commits(p *place, round, treasuries int) window {
 	dsn := "sqlite:" + filepath.Join(b.dir, fmt.Sprintf("ledger-%d-%d.db", round, treasuries))
 	if p.process != 0 {
-		other, err := b.postgresql(nil)
-		if err != nil {
-			return window{}, err
-		}
+		other := b.postgresql(nil)
 		defer other.bare.close()
 		dsn = other.dsn
 	}
 	ctx := context.Background()
-	db, err := persistence.Open(ctx, dsn, persistence.Options{Timeout: time.Minute})
-	if err != nil {
-		return window{}, err
-	}
+	db := need(persistence.Open(ctx, dsn, persistence.Options{Timeout: time.Minute}))
 	defer db.Close()
-	if _, err := persistence.Migrate(ctx, db); err != nil {
-		return window{}, err
-	}
+	need(persistence.Migrate(ctx, db))
 	persistence.Start(db, []byte("audit key of the bench"), "bench")
 	house := func(i int64) ledger.Account {
 		return ledger.Account{Kind: ledger.Treasury, Owner: fmt.Sprint(i % int64(treasuries)), Asset: 1}
@@ -106,20 +91,16 @@ func (b *bench) commits(p *place, round, treasuries int) (window, error) {
 	for i := range treasuries {
 		opened = append(opened, ledger.Open{Account: house(int64(i))})
 	}
-	if err := db.Commit(ctx, ledger.AddAsset{ID: 1, Unit: 1e16}); err != nil {
-		return window{}, err
-	}
-	if err := db.Commit(ctx, opened...); err != nil {
-		return window{}, err
-	}
+	must(db.Commit(ctx, ledger.AddAsset{ID: 1, Unit: 1e16}))
+	must(db.Commit(ctx, opened...))
 	var next atomic.Int64
-	return load(committers, b.long(time.Second), b.long(4*time.Second), meter{base: p.process},
+	return need(load(committers, b.long(time.Second), b.long(4*time.Second), meter{base: p.process},
 		func() (func(context.Context, int) error, func(), error) {
 			return func(ctx context.Context, _ int) error {
 				i := next.Add(1)
 				return users[i%movedUsers].move(ctx, db, house(i), fmt.Sprint(i))
 			}, func() {}, nil
-		})
+		}))
 }
 
 // move commits a decided movement of one coin from a treasury, as the ledger does.
@@ -150,42 +131,27 @@ func (m *mover) move(ctx context.Context, db *persistence.DB, from ledger.Accoun
 }
 
 // adjusted measures adjust-balance over HTTP.
-func (b *bench) adjusted(p *place) error {
-	if err := p.seed(1); err != nil {
-		return err
-	}
+func (b *bench) adjusted(p *place) {
+	p.seed(1)
 	nodes := 1
 	if p.process != 0 {
 		nodes = 2
 	}
 	var servers []*server
 	for range nodes { // processes on one database, without a cluster
-		s, err := start(roleService, p.environ)
-		if err != nil {
-			return err
-		}
+		s := need(start(roleService, p.environ))
 		defer s.stop()
 		servers = append(servers, s)
 	}
-	v, boss, err := administrator(servers[0])
-	if err != nil {
-		return err
-	}
+	v, boss := administrator(servers[0])
 	defer v.Close()
 	of := series{}
 	for round := range b.rounds {
-		commits, err := insertTimes(p, 100, 1)
-		if err != nil {
-			return err
-		}
-		if err := b.adjusting(p, servers[:1], 1, boss, of, "alone "); err != nil {
-			return err
-		}
+		commits := insertTimes(p, 100, 1)
+		b.adjusting(p, servers[:1], 1, boss, of, "alone ")
 		of.add("over", of["alone p50"][round]-median(commits)/1e3)
 		for n := 1; n <= nodes; n++ {
-			if err := b.adjusting(p, servers[:n], tellers, boss, of, fmt.Sprint(n, " ")); err != nil {
-				return err
-			}
+			b.adjusting(p, servers[:n], tellers, boss, of, fmt.Sprint(n, " "))
 		}
 		if nodes == 2 {
 			of.add("part", of["2 rate"][round]/of["1 rate"][round])
@@ -206,13 +172,12 @@ func (b *bench) adjusted(p *place) error {
 		r.line(p.name+": adjust-balance, two nodes", "/s", of["2 rate"], bar{})
 		r.line(p.name+": two nodes, in one", "×", of["part"], atLeast(0.9))
 	}
-	return nil
 }
 
 var adjustments atomic.Int64
 
 // adjusting is one period of load over HTTP.
-func (b *bench) adjusting(p *place, servers []*server, clients int, boss string, of series, name string) error {
+func (b *bench) adjusting(p *place, servers []*server, clients int, boss string, of series, name string) {
 	var mu sync.Mutex
 	var took []float64
 	adjust := func(c *client, i int) error {
@@ -228,18 +193,14 @@ func (b *bench) adjusting(p *place, servers []*server, clients int, boss string,
 		took = append(took, time.Since(began).Seconds()*1e3)
 		return err
 	}
-	w, err := b.profiled(servers[0], "ledger-"+p.name+"-"+name[:1], func() (window, error) {
+	w := need(b.profiled(servers[0], "ledger-"+p.name+"-"+name[:1], func() (window, error) {
 		return load(clients, b.long(time.Second), b.long(4*time.Second), meter{servers: servers, base: p.process},
 			dialled(servers, adjust))
-	})
-	if err != nil {
-		return err
-	}
+	}))
 	of.add(name+"rate", w.rate())
 	of.add(name+"p50", median(took))
 	of.add(name+"p99", quantile(took, 0.99))
 	of.add(name+"cpu", w.each(w.server))
 	of.add(name+"driver", w.each(w.driver))
 	of.add(name+"others", w.others.Seconds()/w.took.Seconds())
-	return nil
 }

@@ -27,39 +27,22 @@ import (
 // rate limit, on one node, and spread over three that count together. With many addresses each is rarely used, so that
 // nearly every request is part of a query to its owner. A few addresses are used constantly, so that reservations admit
 // most requests.
-func limits(b *bench) error {
-	p, err := b.postgresql(cheap("CASTELLAN_HTTP_TRUSTED_PROXIES=127.0.0.1"))
-	if err != nil {
-		return err
-	}
+func limits(b *bench) {
+	p := b.postgresql(cheap("CASTELLAN_HTTP_TRUSTED_PROXIES=127.0.0.1"))
 	defer p.bare.close()
-	if err := p.limit(); err != nil {
-		return fmt.Errorf("seed: %w", err)
-	}
-	floor, err := start(roleFiber, nil)
-	if err != nil {
-		return err
-	}
+	p.limit()
+	floor := need(start(roleFiber, nil))
 	defer floor.stop()
-	one, err := start(roleService, p.environ)
-	if err != nil {
-		return err
-	}
+	one := need(start(roleService, p.environ))
 	defer one.stop()
-	three, err := b.cluster(p.environ, 3)
-	if err != nil {
-		return err
-	}
+	three := need(b.cluster(p.environ, 3))
 	for _, s := range three {
 		defer s.stop()
 	}
 
 	var apart []*server // the same three, each counting separately
 	for range 3 {
-		s, err := start(roleService, p.environ)
-		if err != nil {
-			return err
-		}
+		s := need(start(roleService, p.environ))
 		defer s.stop()
 		apart = append(apart, s)
 	}
@@ -72,9 +55,7 @@ func limits(b *bench) error {
 	warm, span := b.long(2*time.Second), b.long(6*time.Second)
 	for range b.rounds {
 		b.await()
-		if err := measureFloor(floor, b.clients, b.long(2*time.Second), bare); err != nil {
-			return err
-		}
+		measureFloor(floor, b.clients, b.long(2*time.Second), bare)
 		for _, k := range kinds {
 			for _, round := range []struct {
 				name    string
@@ -82,12 +63,9 @@ func limits(b *bench) error {
 				of      series
 			}{{"one", []*server{one}, k.alone}, {"apart", apart, k.each}, {"three", three, k.together}} {
 				name := fmt.Sprintf("limits-%s-%d", round.name, k.addresses)
-				w, err := b.profiled(round.servers[0], name, func() (window, error) {
+				w := need(b.profiled(round.servers[0], name, func() (window, error) {
 					return b.limited(round.servers, k.addresses, warm, span)
-				})
-				if err != nil {
-					return err
-				}
+				}))
 				round.of.add("rate", w.rate())
 				round.of.add("cpu", w.each(w.server)*1e3)
 			}
@@ -107,26 +85,19 @@ func limits(b *bench) error {
 		r.line(of+"three nodes: CPU of all per request", "µs", k.together["cpu"], bar{})
 		r.line(of+"three nodes: CPU, in that of one node", "×", k.together["ratio"], atMost(2))
 	}
-	return nil
 }
 
 const keysPath = "/.well-known/jwks.json"
 
 // limit migrates the database and stores a rule that counts but refuses no request at the rates of this bench.
-func (p *place) limit() error {
+func (p *place) limit() {
 	ctx := context.Background()
-	cfg, err := config.Load("", append(environ(), p.environ...))
-	if err != nil {
-		return err
-	}
-	v, err := app.Open(ctx, cfg)
-	if err != nil {
-		return err
-	}
+	cfg := need(config.Load("", append(environ(), p.environ...)))
+	v := need(app.Open(ctx, cfg))
 	defer v.Close()
-	return guard.NewFirewall(v.DB).Add(ctx, firewall.Rule{AppID: firewall.DefaultApp, Label: "keys-ip",
+	must(guard.NewFirewall(v.DB).Add(ctx, firewall.Rule{AppID: firewall.DefaultApp, Label: "keys-ip",
 		Type: firewall.RateLimit, EntityType: firewall.IP, PeriodMs: new(int64(10_000)), Limit: new(int64(1_000_000)),
-		AllEntities: true, Resources: []string{"GET " + keysPath}, Status: firewall.Active})
+		AllEntities: true, Resources: []string{"GET " + keysPath}, Status: firewall.Active}))
 }
 
 // cluster starts the nodes of a cluster, with the settings of a place. All codes go to the first one's.
@@ -170,26 +141,18 @@ func (b *bench) limited(servers []*server, addresses int, warm, span time.Durati
 
 // serviceLimits measures the limits of services beside a GET of /health/live: POST /limit, and Envoy's rate limit
 // service over TLS (D-WAF-21 and 22). Each request has one of the usual number of entities.
-func serviceLimits(b *bench) error {
-	rls, err := porttest.Find()
-	if err != nil {
-		return err
-	}
+func serviceLimits(b *bench) {
+	rls := need(porttest.Find())
 	keys := filepath.Join(b.dir, "rls-keys")
-	if err := cluster.InitKeys(keys, ""); err != nil {
-		return err
-	}
-	return b.besideBare("Limits of services", cheap("CASTELLAN_LIMITS_RLS_ADDR="+rls,
+	must(cluster.InitKeys(keys, ""))
+	b.besideBare("Limits of services", cheap("CASTELLAN_LIMITS_RLS_ADDR="+rls,
 		"CASTELLAN_LIMITS_RLS_CERT_FILE="+filepath.Join(keys, "node.crt"),
 		"CASTELLAN_LIMITS_RLS_KEY_FILE="+filepath.Join(keys, "node.key")),
-		func(p *place, s, floor *server) error { return b.serviceLimitsOn(p, s, floor, rls) })
+		func(p *place, s, floor *server) { b.serviceLimitsOn(p, s, floor, rls) })
 }
 
-func (b *bench) serviceLimitsOn(p *place, s, floor *server, rls string) error {
-	key, err := addServiceLimit(s)
-	if err != nil {
-		return err
-	}
+func (b *bench) serviceLimitsOn(p *place, s, floor *server, rls string) {
+	key := addServiceLimit(s)
 	post := func(method, path, header string, body func(i int) string) func() (window, error) {
 		return func() (window, error) {
 			return b.requests(s, func(c *client, i int) error { return c.expect(200, method, path, header, body(i)) })
@@ -207,14 +170,10 @@ func (b *bench) serviceLimitsOn(p *place, s, floor *server, rls string) error {
 	}
 	of, bare := series{}, series{}
 	for range b.rounds {
-		if err := b.bareRound(floor, bare); err != nil {
-			return err
-		}
+		b.bareRound(floor, bare)
 		for _, kind := range kinds {
 			w, err := b.profiled(s, fmt.Sprintf("services-%s-%c", p.name, kind.name[0]), kind.load)
-			if err != nil {
-				return fmt.Errorf("%s: %w", kind.name, err)
-			}
+			must(within(kind.name, err))
 			of.add(kind.name+" rate", w.rate())
 			of.add(kind.name, w.each(w.server)*1e3)
 			of.add(kind.name+" live", of[kind.name][len(of[kind.name])-1]/of[kinds[0].name][len(of[kind.name])-1])
@@ -226,26 +185,18 @@ func (b *bench) serviceLimitsOn(p *place, s, floor *server, rls string) error {
 		b.report.line(p.name+": "+kind.name+": CPU", "µs", of[kind.name], bar{})
 		b.report.line(p.name+": "+kind.name+": … in GETs of /health/live", "×", of[kind.name+" live"], bar{})
 	}
-	return nil
 }
 
 // addServiceLimit creates a service client and a limit that it never reaches, as an administrator.
-func addServiceLimit(s *server) (key string, err error) {
-	v, header, err := administrator(s)
-	if err != nil {
-		return "", err
-	}
+func addServiceLimit(s *server) (key string) {
+	v, header := administrator(s)
 	defer v.Close()
-	if err := v.expect(200, "POST", "/admin/system/waf/rules", header, `{"label":"orders","type":"rate_limit",`+
+	must(v.expect(200, "POST", "/admin/system/waf/rules", header, `{"label":"orders","type":"rate_limit",`+
 		`"appId":"shop","targetEntityType":"USER_ID","targetResources":["LIMIT orders"],"period":60000,`+
-		`"limit":1000000000,"expireAt":0,"status":"ACTIVE"}`); err != nil {
-		return "", err
-	}
-	if err := v.expect(200, "POST", "/admin/service-keys", header, `{"name":"shop","role":"admin"}`); err != nil {
-		return "", err
-	}
+		`"limit":1000000000,"expireAt":0,"status":"ACTIVE"}`))
+	must(v.expect(200, "POST", "/admin/service-keys", header, `{"name":"shop","role":"admin"}`))
 	time.Sleep(2 * time.Second) // until the service has both in memory
-	return member(v.body, "key"), nil
+	return member(v.body, "key")
 }
 
 // asksAsEnvoy is load of calls with one descriptor each. Envoy has one connection for each of its threads.

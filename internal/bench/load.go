@@ -48,17 +48,13 @@ func visitorFrom(s *server, from net.IP) (*visitor, error) {
 func home(client int) net.IP { return net.IPv4(127, 1, byte(client), 1) }
 
 // administrator is a client that has logged in as one; header is the line of the token.
-func administrator(s *server) (v *visitor, header string, err error) {
-	if v, err = newVisitor(s); err != nil {
-		return nil, "", err
-	}
+func administrator(s *server) (v *visitor, header string) {
+	v = need(newVisitor(s))
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	if _, _, err = v.flow(ctx, people); err != nil {
-		v.Close()
-		return nil, "", err
-	}
-	return v, "x-auth: " + v.xAuth, nil
+	_, _, err := v.flow(ctx, people)
+	must(err)
+	return v, "x-auth: " + v.xAuth
 }
 
 // login begins a challenge and names its method.

@@ -8,18 +8,15 @@ import (
 
 // mailing measures the cost of a mailing to all users for the concurrent logins: the same load without a job and with
 // one, in turn. The driver receives the mails, so only the job is measured.
-func mailing(b *bench) error {
+func mailing(b *bench) {
 	warm, span := b.long(2*time.Second), b.long(6*time.Second)
 	b.report.begin("Logins beside a mailing to %d accounts, %d clients, %s measured with it and without, per round",
 		people, b.clients, span)
-	return b.onEach(cheap(), 0, func(p *place, s *server) error { return b.besideMailing(p, s, warm, span) })
+	b.onEach(cheap(), 0, func(p *place, s *server) { b.besideMailing(p, s, warm, span) })
 }
 
-func (b *bench) besideMailing(p *place, s *server, warm, span time.Duration) error {
-	v, token, err := administrator(s)
-	if err != nil {
-		return err
-	}
+func (b *bench) besideMailing(p *place, s *server, warm, span time.Duration) {
+	v, token := administrator(s)
 	defer v.Close()
 	of := series{}
 	for round := range b.rounds {
@@ -29,20 +26,12 @@ func (b *bench) besideMailing(p *place, s *server, warm, span time.Duration) err
 			b.await()
 			job := ""
 			if beside == 1 {
-				if job, err = v.mailAll(token, p.users[people], round); err != nil {
-					return err
-				}
+				job = v.mailAll(token, p.users[people], round)
 			}
-			w, err := flows([]*server{s}, p.process, b.clients, 0, people, warm, span)
-			if err != nil {
-				return err
-			}
+			w := need(flows([]*server{s}, p.process, b.clients, 0, people, warm, span))
 			rate[beside], cpu[beside] = w.rate(), w.each(w.server+w.base)
 			if job != "" {
-				mailed, err := v.endMailing(token, job)
-				if err != nil {
-					return err
-				}
+				mailed := v.endMailing(token, job)
 				of.add("mails", mailed/(warm+span).Seconds())
 			}
 		}
@@ -57,26 +46,23 @@ func (b *bench) besideMailing(p *place, s *server, warm, span time.Duration) err
 	r.line(p.name+": … fewer, of each round", "%", of["cost"], atMost(5))
 	r.line(p.name+": CPU of service and database per login, more", "%", of["cpu"], bar{})
 	r.line(p.name+": mails meanwhile", "/s", of["mails"], bar{})
-	return nil
 }
 
 // mailAll begins a mailing and names its job.
-func (v *visitor) mailAll(token, admin string, round int) (job string, err error) {
+func (v *visitor) mailAll(token, admin string, round int) (job string) {
 	body := fmt.Sprintf(`{"base64String":"JVBERi0xLjQKJSVFT0YK","name":"Terms","description":"Round %d",`+
 		`"sendEmail":true,"userId":"%s"}`, round, admin)
-	err = v.expect(200, "POST", "/admin/terms-of-service", token, body)
-	return member(v.body, "id"), err
+	must(v.expect(200, "POST", "/admin/terms-of-service", token, body))
+	return member(v.body, "id")
 }
 
 // endMailing cancels a mailing that is still under way, and returns how many mails it sent.
-func (v *visitor) endMailing(token, job string) (mailed float64, err error) {
-	if err := v.expect(200, "POST", "/admin/jobs/"+job+"/cancel", token, "{}"); err != nil {
-		return 0, err
-	}
+func (v *visitor) endMailing(token, job string) (mailed float64) {
+	must(v.expect(200, "POST", "/admin/jobs/"+job+"/cancel", token, "{}"))
 	if s := member(v.body, "status"); s != "cancelled" {
-		return 0, fmt.Errorf("the mailing ended during the load: %s", v.body)
+		must(fmt.Errorf("the mailing ended during the load: %s", v.body))
 	}
 	_, done, _ := bytes.Cut(v.body, []byte(`"done":`))
-	_, err = fmt.Sscan(string(done), &mailed)
-	return mailed, err
+	need(fmt.Sscan(string(done), &mailed))
+	return mailed
 }

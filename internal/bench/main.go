@@ -29,9 +29,51 @@ import (
 	"castellan/internal/pgtest"
 )
 
+// measurement is one table. run ends at the first failure of must, as a test ends at t.Fatal.
 type measurement struct {
 	name, about string
-	run         func(*bench) error
+	run         func(*bench)
+}
+
+func (m measurement) measure(b *bench) error { return attempt(func() { m.run(b) }) }
+
+// failure is the panic of must.
+type failure struct{ error }
+
+// must ends the measurement if there is an error. It is for the goroutine of the measurement.
+func must(err error) {
+	if err != nil {
+		panic(failure{err})
+	}
+}
+
+// need returns the result of a call, which must succeed.
+func need[T any](v T, err error) T {
+	must(err)
+	return v
+}
+
+// attempt runs a part of a measurement and returns the error that ended it.
+func attempt(run func()) (err error) {
+	defer func() {
+		switch ended := recover().(type) {
+		case nil:
+		case failure:
+			err = ended.error
+		default:
+			panic(ended)
+		}
+	}()
+	run()
+	return nil
+}
+
+// within says in which part of a measurement an error occurred.
+func within(part string, err error) error {
+	if err != nil {
+		return fmt.Errorf("%s: %w", part, err)
+	}
+	return nil
 }
 
 // measurements in the order in which they run.
@@ -107,15 +149,12 @@ func (b *bench) await() {
 }
 
 // postgres returns the durable server of this run, started on first use.
-func (b *bench) postgres() (*pgtest.Server, error) {
+func (b *bench) postgres() *pgtest.Server {
 	if b.pg == nil {
-		s, err := pgtest.Start(pgtest.Durable(), pgtest.Settings("shared_buffers=256MB"))
-		if err != nil {
-			return nil, err
-		}
+		s := need(pgtest.Start(pgtest.Durable(), pgtest.Settings("shared_buffers=256MB")))
 		b.pg = s
 	}
-	return b.pg, nil
+	return b.pg
 }
 
 func main() {
@@ -184,8 +223,8 @@ func run() (err error) {
 		if len(names) > 0 && !slices.Contains(names, m.name) {
 			continue
 		}
-		if err := m.run(b); err != nil {
-			return fmt.Errorf("%s: %w", m.name, err)
+		if err := within(m.name, m.measure(b)); err != nil {
+			return err
 		}
 		b.report.print(os.Stdout)
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"time"
 
 	"castellan/internal/child"
@@ -9,24 +8,13 @@ import (
 
 // nodes measures whole logins and renewals on one node and on three of a cluster, on one PostgreSQL server, for the
 // table of sizes. The nodes share this machine's processors, so the ratio is the price of a cluster.
-func nodes(b *bench) error {
-	p, err := b.postgresql(b.cost())
-	if err != nil {
-		return err
-	}
+func nodes(b *bench) {
+	p := b.postgresql(b.cost())
 	defer p.bare.close()
-	if err := p.seed(2); err != nil {
-		return fmt.Errorf("seed: %w", err)
-	}
-	one, err := start(roleService, p.environ)
-	if err != nil {
-		return err
-	}
+	p.seed(2)
+	one := need(start(roleService, p.environ))
 	defer one.stop()
-	three, err := b.cluster(p.environ, 3)
-	if err != nil {
-		return err
-	}
+	three := need(b.cluster(p.environ, 3))
 	for _, s := range three {
 		defer s.stop()
 	}
@@ -41,36 +29,23 @@ func nodes(b *bench) error {
 		for accounts, k := range kinds {
 			b.await()
 			w, err := flows(k.servers, p.process, b.clients, accounts, b.people(), warm, span)
-			if err != nil {
-				return fmt.Errorf("%s: %w", k.name, err)
-			}
+			must(within(k.name, err))
 			k.of.add("rate", w.rate())
 			k.of.add("cpu", w.each(w.server))
 			for _, s := range k.servers {
-				rss, err := child.Resident(s.PID())
-				if err != nil {
-					return err
-				}
+				rss := need(child.Resident(s.PID()))
 				k.of.add("memory", float64(rss)/(1<<20))
 			}
-			if w, err = b.renewing(k.servers, p.process, accounts, warm, span); err != nil {
-				return fmt.Errorf("%s: %w", k.name, err)
-			}
+			w, err = b.renewing(k.servers, p.process, accounts, warm, span)
+			must(within(k.name, err))
 			k.of.add("renewals", w.rate())
 			k.of.add("renewal", w.each(w.server)*1e3)
 			for _, s := range k.servers {
-				if err := s.order(orderCollect); err != nil {
-					return err
-				}
+				must(s.order(orderCollect))
 			}
-			before, err := resident(k.servers...)
-			if err != nil {
-				return err
-			}
+			before := need(resident(k.servers...))
 			most, err := atOnce(b.clients, account(accounts, 1), k.servers...)
-			if err != nil {
-				return fmt.Errorf("%s: %w", k.name, err)
-			}
+			must(within(k.name, err))
 			k.of.add("grown", (float64(most)-float64(before))/(1<<20))
 		}
 	}
@@ -84,5 +59,4 @@ func nodes(b *bench) error {
 		r.line(k.name+": renewals of sessions", "/s", k.of["renewals"], bar{})
 		r.line(k.name+": CPU of all nodes per renewal", "µs", k.of["renewal"], bar{})
 	}
-	return nil
 }

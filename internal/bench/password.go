@@ -14,32 +14,19 @@ import (
 // passwords measures logins with the hash of the default parameters. It compares the hash with that of x/crypto, and
 // reports the cost of a login without it. Then it reports the effect of many logins at once on other requests, and the
 // result of ten times the possible load.
-func passwords(b *bench) error {
-	places, err := b.places(cheap()...)
-	if err != nil {
-		return err
-	}
-	real, err := hashTime(lively(), 20)
-	if err != nil {
-		return err
-	}
+func passwords(b *bench) {
+	places := b.places(cheap()...)
+	real := hashTime(lively(), 20)
 	b.report.begin("Password logins, argon2id of the default parameters (%s of CPU)", real.Round(100*time.Microsecond))
-	if err := b.hashes(); err != nil {
-		return err
-	}
+	b.hashes()
 	for _, p := range places {
 		defer p.bare.close()
-		if err := b.besideTheHash(p); err != nil {
-			return fmt.Errorf("%s: beside the hash: %w", p.name, err)
-		}
+		must(within(p.name+": beside the hash", attempt(func() { b.besideTheHash(p) })))
 	}
 	// The processor does the same work on both databases: one suffices.
-	p, err := b.sqlite(lively())
-	if err != nil {
-		return err
-	}
+	p := b.sqlite(lively())
 	defer p.bare.close()
-	return b.crowd(p)
+	b.crowd(p)
 }
 
 // lively are the settings of a normal service, without limits on starts.
@@ -48,31 +35,19 @@ func lively() []string {
 }
 
 // besideTheHash is the processor time of a login without its hash.
-func (b *bench) besideTheHash(p *place) error {
-	if err := p.seed(1); err != nil {
-		return err
-	}
-	least, err := hashTime(p.environ, 2000)
-	if err != nil {
-		return err
-	}
-	s, err := start(roleService, p.environ)
-	if err != nil {
-		return err
-	}
+func (b *bench) besideTheHash(p *place) {
+	p.seed(1)
+	least := hashTime(p.environ, 2000)
+	s := need(start(roleService, p.environ))
 	defer s.stop()
 	s.codes.drop = true
 	of := series{}
 	for range b.rounds {
 		b.await()
-		w, err := load(b.clients, b.long(time.Second), b.long(3*time.Second), meter{servers: []*server{s}}, logins(s))
-		if err != nil {
-			return err
-		}
+		w := need(load(b.clients, b.long(time.Second), b.long(3*time.Second), meter{servers: []*server{s}}, logins(s)))
 		of.add("rest", w.each(w.server)-least.Seconds()*1e3)
 	}
 	b.report.line(p.name+": CPU of a login beside its hash", "ms", of["rest"], atMost(0.5))
-	return nil
 }
 
 // logins returns loops that begin a login over and over.
@@ -125,47 +100,29 @@ func during(s *server, token string, f func() error) ([]float64, error) {
 }
 
 // crowd sends many at once, and then ten times the possible load.
-func (b *bench) crowd(p *place) error {
+func (b *bench) crowd(p *place) {
 	together, lines := b.many(64, 64, 8), b.many(400, 400, 40)
-	s, err := p.serve(0)
-	if err != nil {
-		return err
-	}
+	s := p.serve(0)
 	defer s.stop()
-	v, err := newVisitor(s)
-	if err != nil {
-		return err
-	}
+	v := need(newVisitor(s))
 	defer v.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
-	if _, _, err := v.flow(ctx, 0); err != nil {
-		return err
-	}
+	_, _, err := v.flow(ctx, 0)
+	must(err)
 	token := v.xAuth
 	s.codes.forget()
 	of := series{}
 	for range b.rounds {
 		b.await()
-		if err := s.order(orderCollect); err != nil {
-			return err
-		}
-		before, err := resident(s)
-		if err != nil {
-			return err
-		}
-		calm, err := during(s, token, func() error { time.Sleep(b.long(2 * time.Second)); return nil })
-		if err != nil {
-			return err
-		}
+		must(s.order(orderCollect))
+		before := need(resident(s))
+		calm := need(during(s, token, func() error { time.Sleep(b.long(2 * time.Second)); return nil }))
 		var most uint64
-		full, err := during(s, token, func() (err error) {
+		full := need(during(s, token, func() (err error) {
 			most, err = atOnce(together, 1, s)
 			return err
-		})
-		if err != nil {
-			return err
-		}
+		}))
 		of.add("grown", (float64(most)-float64(before))/(1<<20))
 		of.add("calm", median(calm))
 		of.add("times", median(full)/median(calm))
@@ -180,21 +137,14 @@ func (b *bench) crowd(p *place) error {
 	r.line("… p99", "ms", of["p99"], atMost(15))
 
 	// The peak, and ten times that.
-	peak, err := load(2*slots+2, b.long(time.Second), b.long(8*time.Second), meter{servers: []*server{s}}, logins(s))
-	if err != nil {
-		return err
-	}
+	peak := need(load(2*slots+2, b.long(time.Second), b.long(8*time.Second), meter{servers: []*server{s}}, logins(s)))
 	// A busy machine may end no login in a short run; a rate of 0 would never end.
-	flood, err := b.flood(s, 10*max(peak.rate(), 1), lines, b.long(30*time.Second))
-	if err != nil {
-		return err
-	}
+	flood := need(b.flood(s, 10*max(peak.rate(), 1), lines, b.long(30*time.Second)))
 	r.line("logins a second that can be served", "/s", []float64{peak.rate()}, bar{})
 	r.line(fmt.Sprintf("asked for in %s", b.long(30*time.Second)), "/s", []float64{flood.asked}, bar{})
 	r.line("served meanwhile, of what can be", "%", []float64{100 * flood.served / max(peak.rate(), 1)}, atLeast(80))
 	r.line("refused with 503 and Retry-After", "/s", []float64{flood.refused}, bar{})
 	r.line("memory at the end above that at half time", "MiB", []float64{flood.grown}, atMost(8))
-	return nil
 }
 
 // resident returns the memory of all servers, in bytes.

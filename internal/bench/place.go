@@ -41,100 +41,66 @@ type bare interface {
 const row = "(id TEXT PRIMARY KEY, created_at BIGINT NOT NULL, expires_at BIGINT NOT NULL, body TEXT NOT NULL)"
 
 // places creates a new database of each requested kind.
-func (b *bench) places(settings ...string) (out []*place, err error) {
+func (b *bench) places(settings ...string) (out []*place) {
 	for _, kind := range []struct {
 		name string
-		make func(settings []string) (*place, error)
+		make func(settings []string) *place
 	}{{"sqlite", b.sqlite}, {"postgresql", b.postgresql}} {
-		if b.on != "" && b.on != kind.name {
-			continue
+		if b.on == "" || b.on == kind.name {
+			out = append(out, kind.make(settings))
 		}
-		p, err := kind.make(settings)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", kind.name, err)
-		}
-		out = append(out, p)
 	}
 	if out == nil {
-		return nil, fmt.Errorf("there is no database %q", b.on)
+		must(fmt.Errorf("there is no database %q", b.on))
 	}
-	return out, nil
+	return out
 }
 
-func (b *bench) sqlite(settings []string) (*place, error) {
-	dir, err := os.MkdirTemp(b.dir, "sqlite-")
-	if err != nil {
-		return nil, err
-	}
+func (b *bench) sqlite(settings []string) *place {
+	dir := need(os.MkdirTemp(b.dir, "sqlite-"))
 	p := &place{name: "SQLite", dsn: "sqlite:" + filepath.Join(dir, "service.db"), environ: slices.Clone(settings)}
 	p.environ = append(p.environ, "CASTELLAN_DATA_DIR="+dir, "CASTELLAN_DATABASE_URL="+p.dsn)
-	p.bare, err = newBareSQLite(filepath.Join(dir, "bare.db"))
-	return p, err
+	p.bare = need(newBareSQLite(filepath.Join(dir, "bare.db")))
+	return p
 }
 
-func (b *bench) postgresql(settings []string) (*place, error) {
-	s, err := b.postgres()
-	if err != nil {
-		return nil, err
-	}
-	dir, err := os.MkdirTemp(b.dir, "postgres-")
-	if err != nil {
-		return nil, err
-	}
-	dsn, err := s.Database("bench_" + strings.ToLower(rand.Text()[:8]))
-	if err != nil {
-		return nil, err
-	}
+func (b *bench) postgresql(settings []string) *place {
+	s := b.postgres()
+	dir := need(os.MkdirTemp(b.dir, "postgres-"))
+	dsn := need(s.Database("bench_" + strings.ToLower(rand.Text()[:8])))
 	p := &place{name: "PostgreSQL", dsn: dsn, process: s.PID(), environ: slices.Clone(settings)}
 	p.environ = append(p.environ, "CASTELLAN_DATA_DIR="+dir, "CASTELLAN_DATABASE_URL="+p.dsn)
-	p.bare, err = newBarePostgres(p.dsn)
-	return p, err
+	p.bare = need(newBarePostgres(p.dsn))
+	return p
 }
 
 // onEach measures a service on a new database of each kind. more is how many further accounts are copied first.
-func (b *bench) onEach(settings []string, more int, on func(p *place, s *server) error) error {
-	places, err := b.places(settings...)
-	if err != nil {
-		return err
-	}
-	for _, p := range places {
+func (b *bench) onEach(settings []string, more int, on func(p *place, s *server)) {
+	for _, p := range b.places(settings...) {
 		defer p.bare.close()
-		s, err := p.serve(more)
-		if err == nil {
-			err = on(p, s)
-			s.stop() // before the next one is measured
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", p.name, err)
-		}
+		must(within(p.name, attempt(func() {
+			s := p.serve(more)
+			defer s.stop() // before the next one is measured
+			on(p, s)
+		})))
 	}
-	return nil
 }
 
 // serve seeds the accounts of one round and starts the service. more is how many further accounts are copied first.
-func (p *place) serve(more int) (*server, error) {
-	err := p.seed(1)
-	if err == nil && more > 0 {
-		err = p.copies(more)
+func (p *place) serve(more int) *server {
+	p.seed(1)
+	if more > 0 {
+		p.copies(more)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("seed accounts: %w", err)
-	}
-	return start(roleService, p.environ)
+	return need(start(roleService, p.environ))
 }
 
 // seed migrates the database and creates the accounts of that many rounds, whose password has one hash of the
 // configured cost. The account after those of the first round is an administrator.
-func (p *place) seed(rounds int) error {
-	cfg, _, hash, err := hashed(p.environ)
-	if err != nil {
-		return err
-	}
+func (p *place) seed(rounds int) {
+	cfg, _, hash := hashed(p.environ)
 	ctx := context.Background()
-	v, err := app.Open(ctx, cfg)
-	if err != nil {
-		return err
-	}
+	v := need(app.Open(ctx, cfg))
 	defer v.Close()
 	for i := 0; i < account(rounds, 0); {
 		var ws []commit.Write
@@ -144,16 +110,11 @@ func (p *place) seed(rounds int) error {
 				u.Roles = []string{user.RoleAdmin}
 			}
 			u.CountryCode, u.Email, u.Name = "90", fmt.Sprintf("u%d@bench.castellan.test", i), "Bench"
-			if u.Phone, err = user.Canonical("90", phone(i)); err != nil {
-				return err
-			}
+			u.Phone = need(user.Canonical("90", phone(i)))
 			ws = append(ws, user.Add{User: u, PasswordHash: hash})
 		}
-		if err := v.DB.Commit(ctx, ws...); err != nil {
-			return err
-		}
+		must(v.DB.Commit(ctx, ws...))
 	}
-	return nil
 }
 
 // cheap are the settings of a service with very cheap passwords and without limits that stop a load.

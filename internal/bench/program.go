@@ -2,7 +2,6 @@ package main
 
 import (
 	"debug/buildinfo"
-	"errors"
 	"fmt"
 	"os/exec"
 	"path/filepath"
@@ -95,29 +94,20 @@ const (
 // seed makes the program create its schema, and adds the accounts of that many rounds as copies of its demo user. They
 // are numbered like those of place.seed. The administrator is the program's own, whose roles are in other tables as
 // well.
-func (p program) seed(at *place, rounds int) error {
+func (p program) seed(at *place, rounds int) {
 	_, end, err := p.start(at.environ)
-	if err != nil {
-		return err
-	}
-	if err := end(); err != nil {
-		return fmt.Errorf("%s: %w", p.name, err)
-	}
-	_, _, hash, err := hashed(at.environ)
-	if err != nil {
-		return err
-	}
+	must(err)
+	must(within(p.name, end()))
+	_, _, hash := hashed(at.environ)
 	values := map[string]string{"id": "'01J0000000000000000' || k", "email": "'u' || k || '@bench.castellan.test'",
 		"phone": "'+90533' || k", "password_hash": "'" + hash + "'"}
-	err = errors.Join(
+	must(within(p.name+": accounts", attempt(func() {
 		at.exec(fmt.Sprintf("UPDATE users SET phone = '+90%s', password_hash = '%s' WHERE email = '%s'", phone(people), hash,
-			demoAdmin)),
-		at.clone(demoUser, 0, people-1, values))
-	if err == nil && rounds > 1 {
-		err = at.clone(demoUser, people+1, account(rounds, 0)-1, values)
-	}
-	if err != nil {
-		return fmt.Errorf("%s: accounts: %w", p.name, err)
-	}
-	return at.analyze()
+			demoAdmin))
+		at.clone(demoUser, 0, people-1, values)
+		if rounds > 1 {
+			at.clone(demoUser, people+1, account(rounds, 0)-1, values)
+		}
+	})))
+	at.analyze()
 }

@@ -16,48 +16,35 @@ import (
 )
 
 // hashed returns settings with their hasher, and the hash of the password.
-func hashed(settings []string) (cfg config.Config, h *hashing.Hasher, hash string, err error) {
-	if cfg, err = config.Load("", append(environ(), settings...)); err == nil {
-		h, err = app.NewHasher(cfg)
-	}
-	if err == nil {
-		hash, err = h.Hash(context.Background(), password)
-	}
-	return cfg, h, hash, err
+func hashed(settings []string) (cfg config.Config, h *hashing.Hasher, hash string) {
+	cfg = need(config.Load("", append(environ(), settings...)))
+	h = need(app.NewHasher(cfg))
+	return cfg, h, need(h.Hash(context.Background(), password))
 }
 
 // hashTime returns the processor time of a password verification under the settings, on average of n.
-func hashTime(settings []string, n int) (time.Duration, error) {
-	_, h, stored, err := hashed(settings)
-	if err != nil {
-		return 0, err
-	}
+func hashTime(settings []string, n int) time.Duration {
+	_, h, stored := hashed(settings)
 	return verifyTime(h, stored, n)
 }
 
-func verifyTime(h *hashing.Hasher, stored string, n int) (time.Duration, error) {
+func verifyTime(h *hashing.Hasher, stored string, n int) time.Duration {
 	began := own()
 	for range n {
 		if right, _, err := h.Verify(context.Background(), password, stored); err != nil || !right {
-			return 0, fmt.Errorf("verify a password: right %v, %w", right, err)
+			must(fmt.Errorf("verify a password: right %v, %w", right, err))
 		}
 	}
-	return (own() - began) / time.Duration(n), nil
+	return (own() - began) / time.Duration(n)
 }
 
 // hashes compares a hash of the default parameters with one of x/crypto, in turns.
-func (b *bench) hashes() error {
-	cfg, h, stored, err := hashed(lively())
-	if err != nil {
-		return err
-	}
+func (b *bench) hashes() {
+	cfg, h, stored := hashed(lively())
 	p, salt := cfg.Password, make([]byte, 16)
 	of := series{}
 	for range b.many(40, 40, 2) {
-		ours, err := verifyTime(h, stored, 1)
-		if err != nil {
-			return err
-		}
+		ours := verifyTime(h, stored, 1)
 		between := own()
 		argon2.IDKey([]byte(password), salt, uint32(p.Argon2Time), uint32(p.Argon2MemoryKiB), uint8(p.Argon2Parallelism), 32)
 		of.add("ours", ours.Seconds()*1e3)
@@ -69,7 +56,6 @@ func (b *bench) hashes() error {
 	r.line("… of x/crypto's, both at their best", "×",
 		[]float64{quantile(of["ours"], 0) / quantile(of["theirs"], 0)}, atMost(limit))
 	r.line("… of x/crypto's, medians", "×", []float64{median(of["ours"]) / median(of["theirs"])}, atMost(limit))
-	return nil
 }
 
 // cost returns the settings of the hash that -hash selects.
@@ -81,7 +67,7 @@ func (b *bench) cost() []string {
 }
 
 // atHalf measures whole returning logins at half of the rate that the service can serve, and adds their times.
-func (b *bench) atHalf(s *server, rate float64, round int, of series) error {
+func (b *bench) atHalf(s *server, rate float64, round int, of series) {
 	pause := time.Duration(float64(b.clients) / (max(rate, 1) / 2) * float64(time.Second)) // a rate of 0 would never end
 	began := time.Now()
 	until := began.Add(b.long(6 * time.Second))
@@ -90,10 +76,7 @@ func (b *bench) atHalf(s *server, rate float64, round int, of series) error {
 	times, failed := make([][]float64, b.clients), make([]error, b.clients)
 	var all sync.WaitGroup
 	for k := range b.clients {
-		v, err := visitorFrom(s, home(k))
-		if err != nil {
-			return err
-		}
+		v := need(visitorFrom(s, home(k)))
 		all.Go(func() {
 			defer v.Close()
 			at := began.Add(pause * time.Duration(k) / time.Duration(b.clients))
@@ -116,5 +99,5 @@ func (b *bench) atHalf(s *server, rate float64, round int, of series) error {
 	}
 	of.add("half p50", median(took))
 	of.add("half p99", quantile(took, 0.99))
-	return errors.Join(failed...)
+	must(errors.Join(failed...))
 }

@@ -14,23 +14,18 @@ import (
 
 // renewals measures renewals of sessions by their keys (D-AUTH-16), beside a bare handler of the same rounds. The keys
 // are of P-256, as browsers have them.
-func renewals(b *bench) error {
-	return b.besideBare("Renewals of sessions by ES256 proofs", cheap(), b.renewalsOn)
+func renewals(b *bench) {
+	b.besideBare("Renewals of sessions by ES256 proofs", cheap(), b.renewalsOn)
 }
 
-func (b *bench) renewalsOn(p *place, s, floor *server) error {
+func (b *bench) renewalsOn(p *place, s, floor *server) {
 	of, bare := series{}, series{}
 	warm, span := b.long(time.Second), b.long(6*time.Second)
 	for round := range b.rounds {
-		if err := b.bareRound(floor, bare); err != nil {
-			return err
-		}
-		w, err := b.profiled(s, fmt.Sprintf("renewal-%s-%d", p.name, round+1), func() (window, error) {
+		b.bareRound(floor, bare)
+		w := need(b.profiled(s, fmt.Sprintf("renewal-%s-%d", p.name, round+1), func() (window, error) {
 			return b.renewing([]*server{s}, p.process, 0, warm, span)
-		})
-		if err != nil {
-			return err
-		}
+		}))
 		of.add("rate", w.rate())
 		of.add("server", w.each(w.server)*1e3)
 		of.add("requests", w.each(w.server)*1e3/bare["cpu"][round])
@@ -40,7 +35,6 @@ func (b *bench) renewalsOn(p *place, s, floor *server) error {
 	r.line(p.name+": renewals", "/s", of["rate"], bar{})
 	r.line(p.name+": CPU of the service per renewal", "µs", of["server"], bar{})
 	r.line(p.name+": … in bare requests", "×", of["requests"], atMost(8))
-	return nil
 }
 
 // renewing lets clients renew sessions of accounts of a round. The servers have equally many clients.

@@ -26,30 +26,22 @@ const (
 
 // sockets measures the memory of idle sockets and their challenges, on one node and on three, and the latency of an
 // event meanwhile.
-func sockets(b *bench) error {
+func sockets(b *bench) {
 	settings := cheap("CASTELLAN_HTTP_MAX_CONNECTIONS=40000")
 	b.report.begin("%d idle sockets, each of a challenge", socketsEach*socketAccounts())
-	if err := b.onEach(settings, 0, func(p *place, s *server) error {
-		return b.idleSockets(p, p.name, []*server{s})
-	}); err != nil || b.on == "sqlite" {
-		return err
+	b.onEach(settings, 0, func(p *place, s *server) { b.idleSockets(p, p.name, []*server{s}) })
+	if b.on == "sqlite" {
+		return
 	}
-	p, err := b.postgresql(settings)
-	if err != nil {
-		return err
-	}
+	p := b.postgresql(settings)
 	defer p.bare.close()
-	if err := p.seed(1); err != nil {
-		return err
-	}
+	p.seed(1)
 	three, err := b.cluster(p.environ, 3)
 	for _, s := range three {
 		defer s.stop()
 	}
-	if err != nil {
-		return err
-	}
-	return b.idleSockets(p, "three nodes", three)
+	must(err)
+	b.idleSockets(p, "three nodes", three)
 }
 
 // socketAccounts returns how many accounts have sockets. The others are for the warm-up and for the events.
@@ -57,57 +49,27 @@ func socketAccounts() int { return people - people/50 }
 
 // idleSockets opens the sockets and reports their memory: in the processes as they are, and after a collection. Nothing
 // that later runs uses the challenges.
-func (b *bench) idleSockets(p *place, name string, servers []*server) error {
-	collected := func() (float64, error) {
+func (b *bench) idleSockets(p *place, name string, servers []*server) {
+	collected := func() float64 {
 		for _, s := range servers {
-			if err := s.order(orderCollect); err != nil {
-				return 0, err
-			}
+			must(s.order(orderCollect))
 		}
-		now, err := resident(servers...)
-		return float64(now), err
+		return float64(need(resident(servers...)))
 	}
 	n := socketAccounts()
-	warm, err := challenges(servers, n, people) // pools, prepared statements, grown tables
-	if err != nil {
-		return err
-	}
-	end, err := openSockets(servers, warm)
-	if err == nil {
-		err = end()
-	}
-	if err != nil {
-		return err
-	}
+	warm := need(challenges(servers, n, people)) // pools, prepared statements, grown tables
+	must(need(openSockets(servers, warm))())
 	time.Sleep(b.long(2 * time.Second))
-	before, err := collected()
-	if err != nil {
-		return err
-	}
-	tokens, err := challenges(servers, 0, n)
-	if err != nil {
-		return err
-	}
-	started, err := collected()
-	if err != nil {
-		return err
-	}
-	if end, err = openSockets(servers, tokens); err != nil {
-		return err
-	}
+	before := collected()
+	tokens := need(challenges(servers, 0, n))
+	started := collected()
+	end := need(openSockets(servers, tokens))
 	time.Sleep(b.long(25 * time.Second)) // each was pinged, and its challenge requested, once
-	idle, err := resident(servers...)
-	if err != nil {
-		return err
-	}
-	after, err := collected()
-	if err != nil {
-		return err
-	}
+	idle := need(resident(servers...))
+	after := collected()
 	of := series{}
-	if err := errors.Join(b.events(p, servers[0], n, of), end()); err != nil {
-		return err
-	}
+	b.events(p, servers[0], n, of)
+	must(end())
 	each := func(more, less float64) []float64 { return []float64{(more - less) / float64(n*socketsEach) / 1e3} }
 	r := &b.report
 	r.line(name+": a socket and its challenge, as it is", "kB", each(float64(idle), before), bar{})
@@ -115,7 +77,6 @@ func (b *bench) idleSockets(p *place, name string, servers []*server) error {
 	r.line(name+": … of it the socket", "kB", each(after, started), bar{})
 	r.line(name+": bare durable commit", "ms", of["commit"], bar{})
 	r.line(name+": from the answer to its event", "ms", of["event"], bar{})
-	return nil
 }
 
 // challenges starts the challenges of accounts, at the servers in turn, and returns their tokens.
@@ -142,44 +103,24 @@ func challenges(servers []*server, first, last int) ([]string, error) {
 
 // events measures the time from the answer to a method to its frame, in turn with a bare commit. It uses the accounts
 // from first on.
-func (b *bench) events(p *place, s *server, first int, of series) error {
-	v, err := newVisitor(s)
-	if err != nil {
-		return err
-	}
+func (b *bench) events(p *place, s *server, first int, of series) {
+	v := need(newVisitor(s))
 	defer v.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	for i := range b.many(300, 100, 5) {
-		if err := v.event(ctx, p, first+i%(people-first), of); err != nil {
-			return err
-		}
+		v.event(ctx, p, first+i%(people-first), of)
 	}
-	return nil
 }
 
-func (v *visitor) event(ctx context.Context, p *place, account int, of series) error {
-	method, err := v.login(account)
-	if err != nil {
-		return err
-	}
-	code, err := v.s.codes.take(ctx, method, v.code)
-	if err != nil {
-		return err
-	}
-	conn, err := dialSocket(v.s.addr, v.pAuth)
-	if err != nil {
-		return err
-	}
+func (v *visitor) event(ctx context.Context, p *place, account int, of series) {
+	method := need(v.login(account))
+	code := need(v.s.codes.take(ctx, method, v.code))
+	conn := need(dialSocket(v.s.addr, v.pAuth))
 	defer conn.Close()
-	one, err := insertTimes(p, 1, 1)
-	if err != nil {
-		return err
-	}
+	one := insertTimes(p, 1, 1)
 	began := time.Now()
-	if err := v.send("POST", completePath, "p-auth: "+v.pAuth, answerBody(method, code)); err != nil {
-		return err
-	}
+	must(v.send("POST", completePath, "p-auth: "+v.pAuth, answerBody(method, code)))
 	frame, err := nextFrame(conn)
 	of.add("event", time.Since(began).Seconds()*1e3)
 	of.add("commit", one[0]/1e3)
@@ -190,7 +131,7 @@ func (v *visitor) event(ctx context.Context, p *place, account int, of series) e
 	if aerr == nil && status != 200 {
 		aerr = v.refusal(status)
 	}
-	return errors.Join(err, aerr)
+	must(errors.Join(err, aerr))
 }
 
 // openSockets opens a socket for each token in separate processes, so that their cost is not that of the driver. They

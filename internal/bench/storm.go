@@ -17,54 +17,35 @@ const (
 
 // storm measures right logins from known addresses, alone and beside a storm of wrong passwords from ever new
 // addresses. The limits are those of production.
-func storm(b *bench) error {
-	p, err := b.sqlite([]string{"CASTELLAN_DEV=true", "CASTELLAN_LOG_LEVEL=error"})
-	if err != nil {
-		return err
-	}
+func storm(b *bench) {
+	p := b.sqlite([]string{"CASTELLAN_DEV=true", "CASTELLAN_LOG_LEVEL=error"})
 	defer p.bare.close()
-	s, err := p.serve(0)
-	if err != nil {
-		return err
-	}
+	s := p.serve(0)
 	defer s.stop()
 	s.codes.drop = true
 	known := make([]*visitor, b.many(100, 40, 4))
 	for i := range known {
-		if known[i], err = visitorFrom(s, home(i)); err != nil {
-			return err
-		}
+		known[i] = need(visitorFrom(s, home(i)))
 		defer known[i].Close()
 	}
-	logins := func() (took []float64, err error) {
+	logins := func() (took []float64) {
 		for i, v := range known {
 			began := time.Now()
-			if _, err := v.login(i); err != nil {
-				return nil, err
-			}
+			need(v.login(i))
 			took = append(took, time.Since(began).Seconds()*1e3)
 		}
-		return took, nil
+		return took
 	}
-	if _, err := logins(); err != nil { // from now on the addresses are known
-		return err
-	}
+	logins() // from now on the addresses are known
 	of := series{}
 	for range min(b.rounds, 7) { // the limit of an account's messages allows no more
 		b.await()
-		calm, err := logins()
-		if err != nil {
-			return err
-		}
+		calm := logins()
 		var beside []float64
 		began := time.Now()
-		guesses, err := guess(s, len(known), func() (err error) {
-			beside, err = logins()
-			return err
-		})
-		if err != nil {
-			return err
-		}
+		guesses := need(guess(s, len(known), func() error {
+			return attempt(func() { beside = logins() })
+		}))
 		of.add("calm", median(calm))
 		of.add("times", median(beside)/median(calm))
 		of.add("p99", quantile(beside, 0.99))
@@ -77,7 +58,6 @@ func storm(b *bench) error {
 		atMost(2))
 	r.line("… p99", "ms", of["p99"], bar{})
 	r.line("… wrong passwords judged meanwhile", "/s", of["guesses"], bar{})
-	return nil
 }
 
 // guess sends wrong passwords for the accounts from first on while f runs, and returns how many were judged.

@@ -3,7 +3,6 @@ package doctor
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"maps"
@@ -20,6 +19,7 @@ import (
 	"castellan/config"
 	"castellan/domain/kit/setup"
 	"castellan/domain/kit/sorting"
+	"castellan/outbound/fetch"
 	"castellan/outbound/geoip"
 )
 
@@ -205,14 +205,8 @@ func connect(ctx context.Context, to, caFile string) (state string, err error) {
 		return "", errors.New("the address is invalid")
 	}
 	trust := &tls.Config{ServerName: u.Hostname(), MinVersion: tls.VersionTLS12}
-	if caFile != "" {
-		pem, err := os.ReadFile(caFile)
-		if err != nil {
-			return "", err
-		}
-		if trust.RootCAs = x509.NewCertPool(); !trust.RootCAs.AppendCertsFromPEM(pem) {
-			return "", fmt.Errorf("%s contains no certificate", caFile)
-		}
+	if trust.RootCAs, err = fetch.Roots(caFile, false); err != nil {
+		return "", err
 	}
 	secure := u.Scheme == "https"
 	proxy, err := http.ProxyFromEnvironment(&http.Request{URL: u})

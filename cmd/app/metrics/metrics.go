@@ -98,23 +98,43 @@ func (m *Registry) Counters(name, help, label string, reads map[string]func() in
 
 // PerRule adds a counter for each rate limit of the firewall, from its first count on.
 func (m *Registry) PerRule(name, help string, read iter.Seq2[string, int64]) {
-	what := prometheus.NewDesc(name, help, []string{"rule"}, nil)
-	m.Scrape(func(to chan<- prometheus.Metric) {
+	m.Scrape(func(to Samples) {
 		sums := map[string]int64{} // two series of one name would fail the whole scrape
 		for rule, n := range read {
 			sums[strings.TrimSpace(rule)] += n
 		}
 		for rule, n := range sums {
-			to <- prometheus.MustNewConstMetric(what, prometheus.CounterValue, float64(n), rule)
+			to.Counter(name, help, float64(n), "rule", rule)
 		}
 	})
 }
 
 // Scrape adds metrics that are read together, at each scrape.
-func (m *Registry) Scrape(read func(to chan<- prometheus.Metric)) { m.MustRegister(scrape(read)) }
+func (m *Registry) Scrape(read func(to Samples)) { m.MustRegister(scrape(read)) }
+
+// Samples receives the metrics of a scrape.
+type Samples chan<- prometheus.Metric
+
+// Gauge adds a number that rises and falls. labels are names, each with its value.
+func (s Samples) Gauge(name, help string, value float64, labels ...string) {
+	s.add(prometheus.GaugeValue, name, help, value, labels)
+}
+
+// Counter adds a number that only rises.
+func (s Samples) Counter(name, help string, value float64, labels ...string) {
+	s.add(prometheus.CounterValue, name, help, value, labels)
+}
+
+func (s Samples) add(kind prometheus.ValueType, name, help string, value float64, labels []string) {
+	named := prometheus.Labels{}
+	for i := 0; i < len(labels); i += 2 {
+		named[labels[i]] = labels[i+1]
+	}
+	s <- prometheus.MustNewConstMetric(prometheus.NewDesc(name, help, nil, named), kind, value)
+}
 
 // scrape is a collector that does not describe its metrics in advance.
-type scrape func(chan<- prometheus.Metric)
+type scrape func(Samples)
 
 func (scrape) Describe(chan<- *prometheus.Desc) {}
 
