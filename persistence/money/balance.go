@@ -200,38 +200,27 @@ var assetDays = record.Table[assetDayRow, balance.Day]{
 
 // Spans implements balance.Store: of each asset the two ends of an index.
 func (s Balances) Spans(ctx context.Context) (out []balance.Span, err error) {
-	err = scan(ctx, s.db, s.spans(ctx), &out)
-	return out, err
-}
-
-func (s Balances) spans(ctx context.Context) *bun.SelectQuery {
 	end := func(which string) *bun.SelectQuery {
 		return s.db.Conn(ctx).NewSelect().TableExpr("asset_day AS d").ColumnExpr(which + "(d.day)").
 			Where("d.asset_id = s.asset")
 	}
-	return s.db.Conn(ctx).NewSelect().TableExpr("(SELECT DISTINCT id AS asset FROM asset) AS s").Column("s.asset").
-		ColumnExpr("(?) AS first", end("MIN")).ColumnExpr("(?) AS last", end("MAX")).
-		Where("EXISTS (SELECT 1 FROM asset_day AS d WHERE d.asset_id = s.asset)").OrderExpr("s.asset")
+	err = scan(ctx, s.db, s.db.Conn(ctx).NewSelect().TableExpr("(SELECT DISTINCT id AS asset FROM asset) AS s").
+		Column("s.asset").ColumnExpr("(?) AS first", end("MIN")).ColumnExpr("(?) AS last", end("MAX")).
+		Where("EXISTS (SELECT 1 FROM asset_day AS d WHERE d.asset_id = s.asset)").OrderExpr("s.asset"), &out)
+	return out, err
 }
 
 func (s Balances) Days(ctx context.Context, first, last int64, assets []int64) ([]balance.Day, error) {
 	if assets != nil && len(assets) == 0 {
 		return nil, nil
 	}
-	return assetDays.List(ctx, s.db, record.Part{Where: dayFilters(first, last, assets)})
-}
-
-func dayFilters(first, last int64, assets []int64) []record.Filter {
-	return []record.Filter{record.Where("d.day >= ?", first), record.Where("d.day <= ?", last), record.Among("d.asset_id",
-		assets)}
+	return assetDays.List(ctx, s.db, record.Part{Where: []record.Filter{record.Where("d.day >= ?", first),
+		record.Where("d.day <= ?", last), record.Among("d.asset_id", assets)}})
 }
 
 // Before implements balance.Store: of each asset one step down an index.
 func (s Balances) Before(ctx context.Context, day int64) ([]balance.Day, error) {
-	return assetDays.List(ctx, s.db, record.Part{Where: beforeFilters(day)})
-}
-
-func beforeFilters(day int64) []record.Filter {
-	return []record.Filter{record.Where("(d.day, d.asset_id) IN (SELECT (SELECT MAX(l.day) FROM asset_day AS l "+
-		"WHERE l.asset_id = s.id AND l.day < ?), s.id FROM asset AS s)", day)}
+	last := record.Where("(d.day, d.asset_id) IN (SELECT (SELECT MAX(l.day) FROM asset_day AS l "+
+		"WHERE l.asset_id = s.id AND l.day < ?), s.id FROM asset AS s)", day)
+	return assetDays.List(ctx, s.db, record.Part{Where: []record.Filter{last}})
 }

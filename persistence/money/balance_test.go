@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/uptrace/bun"
-
 	"castellan/domain/kit/amount"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/commit"
@@ -21,55 +19,44 @@ import (
 	"castellan/persistence"
 	"castellan/persistence/money"
 	"castellan/persistence/persistencetest"
-	"castellan/persistence/record"
 )
 
 func TestBalanceStore(t *testing.T) {
 	// Each case needs its own database, because a ledger is never emptied.
-	for name, test := range map[string]func(*testing.T, balanceSite){"Sums": balanceSums, "Moved": balanceMoved,
+	for name, test := range map[string]func(*testing.T, *persistence.DB){"Sums": balanceSums, "Moved": balanceMoved,
 		"Days": balanceDays, "AtOnce": balancesAtOnce} {
-		t.Run(name, func(t *testing.T) {
-			persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
-				test(t, balanceSite{Store: money.NewBalances(db), Ledger: money.NewLedger(db), Commit: db})
-			})
-		})
+		t.Run(name, func(t *testing.T) { persistencetest.Both(t, test) })
 	}
 }
 
 // Sums of a user, movements of a period and the days of assets are found by index, however many movements there are.
 func TestBalancesAreFoundByIndex(t *testing.T) {
-	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
-		s, ctx := money.NewBalances(db), t.Context()
-		days := func(fs []record.Filter) *bun.SelectQuery {
-			return money.AssetDays.Selected(db.Conn(ctx).NewSelect().Model((*money.AssetDayRow)(nil)), record.Part{Where: fs})
-		}
-		for name, c := range map[string]struct {
-			query            *bun.SelectQuery
-			sqlite, postgres string
-		}{
-			"what a user has": {s.SumsQuery(ctx, balance.Query{UserID: new("u")}), "sqlite_autoindex_account_2",
-				"account_kind_owner_asset_id_key"},
-			"an asset": {s.SumsQuery(ctx, balance.Query{Assets: []int64{1}}), "account_asset", "Index Scan using account_"},
-			"a period": {s.MovedQuery(ctx, "0", "9"), "sqlite_autoindex_transfer_1",
-				"Index Scan using transfer_"},
-			"days":           {days(money.DayFilters(1, 2, nil)), "sqlite_autoindex_asset_day_1", "asset_day_pkey"},
-			"days before":    {days(money.BeforeFilters(1)), "asset_day_asset (asset_id=? AND day<?)", "asset_day_asset"},
-			"first and last": {s.SpansQuery(ctx), "asset_day_asset (asset_id=?)", "asset_day_asset"},
-		} {
-			plan, index := persistencetest.Explain(t, db, c.query), c.sqlite
+	persistencetest.WithReads(t, func(db *persistence.DB, r *persistencetest.Reads) {
+		wants := func(sqlite, postgres string, err error) {
+			r.Helper()
+			plan, index := r.Plan(err), sqlite
 			if db.Postgres() {
-				index = c.postgres
+				index = postgres
 			}
 			for _, whole := range []string{"SCAN d\n", "SCAN b\n", "SCAN transfer", "Seq Scan on asset_day",
 				"Seq Scan on transfer", "Seq Scan on balance"} {
 				if strings.Contains(plan+"\n", whole) {
-					t.Errorf("%s: reads a whole table:\n%s", name, plan)
+					r.Errorf("reads a whole table:\n%s", plan)
 				}
 			}
 			if !strings.Contains(plan, index) {
-				t.Errorf("%s: the plan does not use %s:\n%s", name, index, plan)
+				r.Errorf("does not use %s:\n%s", index, plan)
 			}
 		}
+		s, ctx := money.NewBalances(db), r.Context()
+		wants("sqlite_autoindex_account_2", "account_kind_owner_asset_id_key",
+			storetest.Err(s.Sums(ctx, balance.Query{UserID: new("u")})))
+		wants("account_asset", "Index Scan using account_", storetest.Err(s.Sums(ctx, balance.Query{Assets: []int64{1}})))
+		wants("sqlite_autoindex_transfer_1", "Index Scan using transfer_",
+			storetest.Err(s.Moved(ctx, bookedDay, bookedDay.Add(time.Hour))))
+		wants("sqlite_autoindex_asset_day_1", "asset_day_pkey", storetest.Err(s.Days(ctx, 1, 2, nil)))
+		wants("asset_day_asset (asset_id=? AND day<?)", "asset_day_asset", storetest.Err(s.Before(ctx, 1)))
+		wants("asset_day_asset (asset_id=?)", "asset_day_asset", storetest.Err(s.Spans(ctx)))
 	})
 }
 
@@ -88,11 +75,15 @@ func owned(owner string, asset int64) ledger.Account {
 func books(t *testing.T, db *persistence.DB, at time.Time, kind string, from, to ledger.Account, sum string,
 	with ...commit.Write) {
 	t.Helper()
+	transfer := ledger.New(at, kind, fmt.Sprint(from, to, at, sum), from, to, amount.Must(sum))
+	does(t, db, ledger.Movement{Transfers: []ledger.Transfer{transfer}, With: with})
+}
+
+func does(t *testing.T, db *persistence.DB, m ledger.Movement) {
+	t.Helper()
 	l := ledgertest.New(money.NewLedger(db), db)
 	l.Decimals = func(context.Context, int64) (int, error) { return 18, nil }
-	transfer := ledger.New(at, kind, fmt.Sprint(from, to, at, sum), from, to, amount.Must(sum))
-	_, err := l.Do(t.Context(), audit.By{UserID: "op"}, ledger.Movement{Transfers: []ledger.Transfer{transfer},
-		With: with})
+	_, err := l.Do(t.Context(), audit.By{UserID: "op"}, m)
 	storetest.Must(t, err)
 }
 
@@ -222,50 +213,25 @@ func TestTotalsOfAJournal(t *testing.T) {
 	}
 }
 
-// balanceSite is a store with an empty ledger.
-type balanceSite struct {
-	Store  balance.Store
-	Ledger ledger.Store
-	Commit commit.Committer
-}
-
 // balanceNoon is noon of a day.
-var balanceNoon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-
-func (s balanceSite) do(t *testing.T, m ledger.Movement) {
-	t.Helper()
-	l := &ledger.Ledger{Store: s.Ledger, Commit: s.Commit, Now: time.Now,
-		Decimals: func(context.Context, int64) (int, error) { return 18, nil }}
-	_, err := l.Do(t.Context(), audit.By{UserID: "admin"}, m)
-	storetest.Must(t, err)
-}
-
-var balanceRefs int
-
-// move transfers an amount at an instant; "" is the treasury.
-func (s balanceSite) move(t *testing.T, at time.Time, from, to string, asset int64, sum string) {
-	t.Helper()
-	balanceRefs++
-	s.do(t, ledger.Movement{Transfers: []ledger.Transfer{ledger.New(at, "test", fmt.Sprint(balanceRefs),
-		owned(from, asset), owned(to, asset), amount.Must(sum))}})
-}
+var balanceNoon = bookedDay.Add(12 * time.Hour)
 
 // Sums are exact; a lock beyond one balance does not reduce another.
-func balanceSums(t *testing.T, s balanceSite) {
+func balanceSums(t *testing.T, db *persistence.DB) {
 	const tiny = "0.000000000000000001"
 	for i := range 12 { // more parts than one integer can hold
-		s.move(t, balanceNoon, "", fmt.Sprint("u", i), 1, "0.999999999999999999")
+		books(t, db, balanceNoon, "test", owned("", 1), owned(fmt.Sprint("u", i), 1), "0.999999999999999999")
 	}
-	s.move(t, balanceNoon, "", "u0", 2, "499999999999999998")
-	s.move(t, balanceNoon, "", "u1", 2, "1."+tiny[2:])
-	s.move(t, balanceNoon, "", "u3", 3, "5")
-	s.move(t, balanceNoon, "u3", "", 3, "5")
-	s.move(t, balanceNoon, "", "u2", 3, "5")
-	s.move(t, balanceNoon, "u2", "", 3, "5")
+	books(t, db, balanceNoon, "test", owned("", 2), owned("u0", 2), "499999999999999998")
+	books(t, db, balanceNoon, "test", owned("", 2), owned("u1", 2), "1."+tiny[2:])
+	books(t, db, balanceNoon, "test", owned("", 3), owned("u3", 3), "5")
+	books(t, db, balanceNoon, "test", owned("u3", 3), owned("", 3), "5")
+	books(t, db, balanceNoon, "test", owned("", 3), owned("u2", 3), "5")
+	books(t, db, balanceNoon, "test", owned("u2", 3), owned("", 3), "5")
 	hold := func(owner string, asset int64, sum string) {
 		h := ledger.NewHold(balanceNoon, "test", owner+sum, "test", owned(owner, asset), amount.Must(sum))
 		h.Beyond = true
-		s.do(t, ledger.Movement{Take: []ledger.Hold{h}})
+		does(t, db, ledger.Movement{Take: []ledger.Hold{h}})
 	}
 	hold("u0", 1, "7.5")
 	hold("u1", 1, tiny)
@@ -288,21 +254,21 @@ func balanceSums(t *testing.T, s balanceSite) {
 		{balance.Query{UserID: new("u0"), Assets: []int64{}}, "[]"},
 		{balance.Query{UserID: new("nobody")}, "[]"},
 	} {
-		got, err := s.Store.Sums(t.Context(), tc.q)
+		got, err := money.NewBalances(db).Sums(t.Context(), tc.q)
 		if storetest.Must(t, err); fmt.Sprint(got) != tc.want {
 			t.Errorf("%+v:\n got %v\nwant %s", tc.q, got, tc.want)
 		}
 	}
 }
 
-func balanceMoved(t *testing.T, s balanceSite) {
+func balanceMoved(t *testing.T, db *persistence.DB) {
+	s := money.NewBalances(db)
 	midnight := balanceNoon.Add(-12 * time.Hour)
-	s.move(t, midnight, "", "a", 1, "3")
-	s.move(t, balanceNoon, "a", "b", 1, "1")
-	s.move(t, midnight.Add(24*time.Hour-time.Millisecond), "b", "", 1, "0.25")
-	s.move(t, midnight.Add(24*time.Hour), "", "a", 2, "9")
-	s.do(t, ledger.Movement{Transfers: []ledger.Transfer{ledger.New(balanceNoon, "test", "house", owned("", 3),
-		ledger.Account{Kind: ledger.Fee, Asset: 3}, amount.Must("1"))}}) // of no user
+	books(t, db, midnight, "test", owned("", 1), owned("a", 1), "3")
+	books(t, db, balanceNoon, "test", owned("a", 1), owned("b", 1), "1")
+	books(t, db, midnight.Add(24*time.Hour-time.Millisecond), "test", owned("b", 1), owned("", 1), "0.25")
+	books(t, db, midnight.Add(24*time.Hour), "test", owned("", 2), owned("a", 2), "9")
+	books(t, db, balanceNoon, "test", owned("", 3), ledger.Account{Kind: ledger.Fee, Asset: 3}, "1") // of no user
 	first := balance.DayOf(balanceNoon)
 	for _, tc := range []struct {
 		from, to time.Time
@@ -313,13 +279,13 @@ func balanceMoved(t *testing.T, s balanceSite) {
 		{balanceNoon, balanceNoon.Add(time.Millisecond), fmt.Sprintf("[{%d 1 1 1 0}]", first)},
 		{midnight.Add(48 * time.Hour), midnight.Add(72 * time.Hour), "[]"},
 	} {
-		got, err := s.Store.Moved(t.Context(), tc.from, tc.to)
+		got, err := s.Moved(t.Context(), tc.from, tc.to)
 		if storetest.Must(t, err); fmt.Sprint(got) != tc.want {
 			t.Errorf("from %v: %v, want %s", tc.from, got, tc.want)
 		}
 	}
 	for hours, want := range map[int]string{0: "0 true", 24: "1 true", 25: "0 false"} {
-		day, ok, err := s.Store.Next(t.Context(), midnight.Add(time.Duration(hours)*time.Hour))
+		day, ok, err := s.Next(t.Context(), midnight.Add(time.Duration(hours)*time.Hour))
 		if ok {
 			day -= first
 		}
@@ -334,13 +300,14 @@ func summedDay(n, asset int64, posted string) balance.Day {
 		Posted: amount.Must(posted).Sum()}
 }
 
-func balanceDays(t *testing.T, s balanceSite) {
+func balanceDays(t *testing.T, db *persistence.DB) {
+	s := money.NewBalances(db)
 	for asset := range int64(3) {
-		s.move(t, balanceNoon, "", "a", asset+1, "1") // its asset exists
+		books(t, db, balanceNoon, "test", owned("", asset+1), owned("a", asset+1), "1") // its asset exists
 	}
 	for _, some := range [][]balance.Day{{summedDay(10, 1, "5"), summedDay(10, 2, "-6.5")}, {summedDay(12, 1, "7")},
 		{summedDay(12, 1, "8")}} {
-		storetest.Must(t, s.Commit.Commit(t.Context(), balance.Summed{Days: some})) // the last one comes too late
+		storetest.Must(t, db.Commit(t.Context(), balance.Summed{Days: some})) // the last one comes too late
 	}
 	list := func(what string, got any, err error, want string) {
 		t.Helper()
@@ -348,37 +315,37 @@ func balanceDays(t *testing.T, s balanceSite) {
 			t.Errorf("%s: %v, want %s", what, got, want)
 		}
 	}
-	spans, err := s.Store.Spans(t.Context())
+	spans, err := s.Spans(t.Context())
 	list("spans", spans, err, "[{1 10 12} {2 10 10}]")
-	got, err := s.Store.Days(t.Context(), 10, 12, nil)
+	got, err := s.Days(t.Context(), 10, 12, nil)
 	list("all days", got, err, "[{10 1 1 2 5} {10 2 1 2 -6.5} {12 1 1 2 7}]")
-	got, err = s.Store.Days(t.Context(), 11, 12, []int64{1, 2})
+	got, err = s.Days(t.Context(), 11, 12, []int64{1, 2})
 	list("later days", got, err, "[{12 1 1 2 7}]")
-	got, err = s.Store.Days(t.Context(), 0, 99, []int64{})
+	got, err = s.Days(t.Context(), 0, 99, []int64{})
 	list("days of nothing", got, err, "[]")
 	for before, want := range map[int64]string{10: "[]", 11: "[{10 1 1 2 5} {10 2 1 2 -6.5}]",
 		13: "[{10 2 1 2 -6.5} {12 1 1 2 7}]"} {
-		got, err = s.Store.Before(t.Context(), before)
+		got, err = s.Before(t.Context(), before)
 		list(fmt.Sprint("before ", before), got, err, want)
 	}
 	wide := summedDay(20, 1, "999999999999999999.5") // sums have no bound
 	wide.In, wide.Posted = wide.Posted.Add(wide.Posted), amount.Sum{}.Sub(wide.Posted).Sub(wide.Posted)
-	storetest.Must(t, s.Commit.Commit(t.Context(), balance.Summed{Days: []balance.Day{wide}}))
-	got, err = s.Store.Days(t.Context(), 20, 20, nil)
+	storetest.Must(t, db.Commit(t.Context(), balance.Summed{Days: []balance.Day{wide}}))
+	got, err = s.Days(t.Context(), 20, 20, nil)
 	list("a wide day", got, err, "[{20 1 1999999999999999999 2 -1999999999999999999}]")
 }
 
 // Of concurrent writers of a day one wins, and none fails.
-func balancesAtOnce(t *testing.T, s balanceSite) {
+func balancesAtOnce(t *testing.T, db *persistence.DB) {
 	var all sync.WaitGroup
 	for i := range 16 {
 		all.Go(func() {
-			storetest.Must(t, s.Commit.Commit(t.Context(), balance.Summed{Days: []balance.Day{summedDay(1, 1, fmt.Sprint(i)),
+			storetest.Must(t, db.Commit(t.Context(), balance.Summed{Days: []balance.Day{summedDay(1, 1, fmt.Sprint(i)),
 				summedDay(1, 2, fmt.Sprint(i))}}))
 		})
 	}
 	all.Wait()
-	got, err := s.Store.Days(t.Context(), 1, 1, nil)
+	got, err := money.NewBalances(db).Days(t.Context(), 1, 1, nil)
 	if storetest.Must(t, err); len(got) != 2 || got[0].Posted != got[1].Posted {
 		t.Errorf("%v", got)
 	}

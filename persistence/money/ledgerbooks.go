@@ -144,34 +144,24 @@ var balancesInOrder = engine.Query{
 type dayRow struct {
 	bun.BaseModel `bun:"table:day,alias:d"`
 
-	AccountID  string `bun:",pk"`
-	Day        int64  `bun:",pk"`
-	PostedOver int64
-	PostedHi   int64
-	PostedLo   int64
-	InOver     int64
-	InHi       int64
-	InLo       int64
-	OutOver    int64
-	OutHi      int64
-	OutLo      int64
-	Seq        int64
+	AccountID string             `bun:",pk"`
+	Day       int64              `bun:",pk"`
+	Posted    record.WideColumns `bun:"embed:posted_"`
+	In        record.WideColumns `bun:"embed:in_"`
+	Out       record.WideColumns `bun:"embed:out_"`
+	Seq       int64
 }
 
 func (r dayRow) day() (ledger.Day, error) {
 	d := ledger.Day{Account: r.AccountID, Day: r.Day, Seq: r.Seq}
-	return d, record.ReadSums(map[*amount.Sum]record.WideColumns{
-		&d.Posted: {Over: r.PostedOver, Hi: r.PostedHi, Lo: r.PostedLo},
-		&d.In:     {Over: r.InOver, Hi: r.InHi, Lo: r.InLo}, &d.Out: {Over: r.OutOver, Hi: r.OutHi, Lo: r.OutLo}})
+	return d, record.ReadSums(map[*amount.Sum]record.WideColumns{&d.Posted: r.Posted, &d.In: r.In, &d.Out: r.Out})
 }
 
 func dayRowOf(w ledger.Close) dayRow {
+	columns := func(over, hi, lo int64) record.WideColumns { return record.WideColumns{Over: over, Hi: hi, Lo: lo} }
 	d := w.Day
-	r := dayRow{AccountID: d.Account, Day: d.Day, Seq: d.Seq}
-	r.PostedOver, r.PostedHi, r.PostedLo = d.Posted.Parts()
-	r.InOver, r.InHi, r.InLo = d.In.Parts()
-	r.OutOver, r.OutHi, r.OutLo = d.Out.Parts()
-	return r
+	return dayRow{AccountID: d.Account, Day: d.Day, Posted: columns(d.Posted.Parts()), In: columns(d.In.Parts()),
+		Out: columns(d.Out.Parts()), Seq: d.Seq}
 }
 
 func (s Ledger) Days(ctx context.Context, after ledger.Day) ([]ledger.Day, error) {

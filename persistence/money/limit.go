@@ -110,20 +110,14 @@ func (s Levels) Add(ctx context.Context, l level.Level) error {
 	})
 }
 
-// Change changes a level as one step. The first statement locks the row: a second change
-// waits for this one.
+// Change changes a level as one step: a second change waits for this one.
 func (s Levels) Change(ctx context.Context, id int64, f func(level.Level) (level.Level, error)) error {
-	return record.Write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
-		var row levelRow
-		lock := tx.NewUpdate().Model(&row).Set("special = special").Where("id = ?", id).Returning("*")
-		if err := lock.Scan(ctx); err != nil {
-			return levels.Translate(err)
+	return record.Write(ctx, s.db, func(ctx context.Context, _ bun.IDB) error {
+		l, err := levels.Lock(ctx, s.db, record.Is("id", id))
+		if err == nil {
+			l, err = f(l)
 		}
-		l, err := levels.Record(row)
 		if err != nil {
-			return err
-		}
-		if l, err = f(l); err != nil {
 			return err
 		}
 		return levels.Save(ctx, s.db, l, record.Is("id", id))

@@ -2,7 +2,6 @@ package money_test
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -148,17 +147,17 @@ func limitTooMuch(t *testing.T, s limitStores, c commit.Committer) {
 
 // The sums are read from two ranges of an index that holds all summed columns.
 func TestMovedIsFoundByIndex(t *testing.T) {
-	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+	persistencetest.WithReads(t, func(db *persistence.DB, r *persistencetest.Reads) {
 		at := time.UnixMilli(1_700_000_000_000)
-		plan := persistencetest.Explain(t, db, money.MovedOf(db.Conn(t.Context()), "u1", at, at))
+		plan := r.Plan(storetest.Err(money.NewLimits(db).Moved(r.Context(), "u1", at, at)))
 		for _, index := range []string{"deposit_moved", "withdrawal_moved", "withdrawal_waits", "transfer_reverses"} {
 			if !strings.Contains(plan, index) {
-				t.Errorf("the plan does not use %s:\n%s", index, plan)
+				r.Errorf("the plan does not use %s:\n%s", index, plan)
 			}
 		}
 		for _, table := range []string{"SCAN deposit", "SCAN withdrawal", "Seq Scan"} {
 			if strings.Contains(plan, table) {
-				t.Errorf("the plan reads a whole table:\n%s", plan)
+				r.Errorf("the plan reads a whole table:\n%s", plan)
 			}
 		}
 	})
@@ -180,35 +179,7 @@ func TestLevelStore(t *testing.T) {
 		persistencetest.Exec(t, db, "DELETE FROM user_level WHERE id = 5") // the one that the cases add
 		return money.NewLevels(db)
 	},
-		storetest.Cases[level.Store]{"Change": levelChange, "RaceOfAdds": levelRaceOfAdds,
-			"RaceOfChanges": levelRaceOfChanges})
-}
-
-// goldLevel has a value in every field.
-func goldLevel(t *testing.T) level.Level {
-	return persistencetest.Whole(t, func(l *level.Level) { l.ID, l.Label = 5, "Gold" })
-}
-
-func findLevel(t *testing.T, s level.Store, id int64) level.Level {
-	t.Helper()
-	all := storetest.Value(s.List(t.Context(), level.Query{}))(t)
-	i := slices.IndexFunc(all, func(l level.Level) bool { return l.ID == id })
-	if i < 0 {
-		t.Fatalf("no level %d in %+v", id, all)
-	}
-	return all[i]
-}
-
-func levelChange(t *testing.T, s level.Store, _ commit.Committer) {
-	storetest.Must(t, s.Add(t.Context(), goldLevel(t)))
-	next := goldLevel(t)
-	next.Label, next.Special, next.ReceiveTryMonthly = "Golden", false, nil
-	next.ReceiveCryptoMonthly = new(amount.Must("8"))
-	storetest.Must(t, s.Change(t.Context(), 5, func(l level.Level) (level.Level, error) {
-		storetest.Same(t, l, goldLevel(t))
-		return next, nil
-	}))
-	storetest.Same(t, findLevel(t, s, 5), next)
+		storetest.Cases[level.Store]{"RaceOfAdds": levelRaceOfAdds, "RaceOfChanges": levelRaceOfChanges})
 }
 
 func levelRaceOfAdds(t *testing.T, s level.Store, _ commit.Committer) {
@@ -222,18 +193,14 @@ func levelRaceOfAdds(t *testing.T, s level.Store, _ commit.Committer) {
 // No concurrent change is lost.
 func levelRaceOfChanges(t *testing.T, s level.Store, _ commit.Committer) {
 	storetest.Must(t, s.Add(t.Context(), level.Level{ID: 5, Label: "Gold"}))
-	const n = 8
-	done := make(chan error, n)
-	for range n {
-		go func() {
-			done <- s.Change(t.Context(), 5, func(l level.Level) (_ level.Level, err error) {
-				l.SendTryDaily, err = l.SendTryDaily.Add(amount.Must("1"))
-				return l, err
-			})
-		}()
-	}
-	for range n {
-		storetest.Must(t, <-done)
-	}
-	storetest.Same(t, findLevel(t, s, 5).SendTryDaily, amount.Must(fmt.Sprint(n)))
+	storetest.Race(t, 8, "", func(int) error {
+		return s.Change(t.Context(), 5, func(l level.Level) (_ level.Level, err error) {
+			l.SendTryDaily, err = l.SendTryDaily.Add(amount.Must("1"))
+			return l, err
+		})
+	})
+	storetest.Must(t, s.Change(t.Context(), 5, func(l level.Level) (level.Level, error) {
+		storetest.Equal(t, l.SendTryDaily, amount.Must("8"))
+		return l, nil
+	}))
 }

@@ -92,20 +92,13 @@ func addSnapshot(ctx context.Context, tx bun.Tx, w provider.Arrived) error {
 // providerEntries is what accounts had, newest first; providerAccounts is the same
 // by account and asset.
 var (
-	providerEntries = record.Table[providerEntryRow, provider.Entry]{
+	providerEntries = record.Of(record.Table[providerEntryRow, provider.Entry]{
 		Order: record.Keyset{Columns: "s.at, s.account", Descending: true},
 		Join: func(q *bun.SelectQuery) *bun.SelectQuery {
 			return q.ColumnExpr("s.account, s.at, b.asset, b.free_hi, b.free_lo, b.locked_hi, b.locked_lo").
 				Join("JOIN provider_balance AS b ON b.snapshot_id = s.id")
 		},
-		Record: func(r providerEntryRow) (e provider.Entry, err error) {
-			e = provider.Entry{Account: r.Account, At: engine.Time(r.At), Balance: provider.Balance{Asset: r.Asset}}
-			if e.Free, err = r.Free.Amount(); err == nil {
-				e.Locked, err = r.Locked.Amount()
-			}
-			return e, err
-		},
-	}
+	}, nil)
 	providerAccounts = record.Table[providerEntryRow, provider.Entry]{
 		Order: record.Keyset{Columns: "s.account, b.asset"}, Join: providerEntries.Join, Record: providerEntries.Record,
 	}

@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/uptrace/bun"
-
 	"castellan/domain/kit/amount"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/page"
@@ -17,7 +15,6 @@ import (
 	"castellan/persistence"
 	"castellan/persistence/money"
 	"castellan/persistence/persistencetest"
-	"castellan/persistence/record"
 )
 
 func TestProviderStore(t *testing.T) {
@@ -87,41 +84,27 @@ func providerPurge(t *testing.T, s provider.Store, c commit.Committer) {
 
 // The last snapshot, those of a range and the one at an instant are found by index, however many snapshots there are.
 func TestSnapshotsAreFoundByIndex(t *testing.T) {
-	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
-		at := time.UnixMilli(5)
-		listed := func(list record.Table[money.ProviderEntryRow, provider.Entry], p record.Part) *bun.SelectQuery {
-			return list.Selected(db.Conn(t.Context()).NewSelect().Model((*money.ProviderEntryRow)(nil)), p)
-		}
-		pageOf := func(q provider.History) *bun.SelectQuery {
-			p := page.Query[provider.Place]{After: &provider.Place{At: at, Account: "a"}, Limit: 10}
-			return listed(money.ProviderEntries, record.PartOf(p, money.ProviderPlace, money.HistoryFilters(q)))
-		}
-		for name, c := range map[string]struct {
-			query  *bun.SelectQuery
-			index  string
-			sorted bool // what is little is sorted afterwards
-		}{
-			"the last of all": {listed(money.ProviderAccounts, record.Part{Where: money.LatestFilters("p", "", "")}),
-				"provider_account",
-				true},
-			"the last of one": {listed(money.ProviderAccounts, record.Part{Where: money.LatestFilters("p", "a", "X")}),
-				"provider_account",
-				true},
-			"an instant": {listed(money.ProviderAccounts, record.Part{Where: money.AtFilters("p", at)}),
-				"provider_snapshot_provider",
-				true},
-			"a range of all": {pageOf(provider.History{Provider: "p", Asset: "X", From: at, To: at}),
-				"provider_snapshot_provider", false},
-			"a range of one": {pageOf(provider.History{Provider: "p", Account: "a", Asset: "X", From: at}),
-				"provider_snapshot", false},
-			"what is too old": {db.Conn(t.Context()).NewSelect().Table("provider_snapshot").Column("id").
-				Where("at < ?", 5).Limit(1), "provider_snapshot_at", false},
-		} {
-			plan := persistencetest.Explain(t, db, c.query)
-			if !strings.Contains(plan, c.index) || strings.Contains(plan, "SCAN") || strings.Contains(plan, "Seq Scan") ||
-				!c.sorted && (strings.Contains(plan, "TEMP B-TREE") || strings.Contains(plan, "Sort")) {
-				t.Errorf("%s:\n%s", name, plan)
+	persistencetest.WithReads(t, func(db *persistence.DB, r *persistencetest.Reads) {
+		s, at, ctx := money.NewProviders(db), time.UnixMilli(5), r.Context()
+		wants := func(index string, sorted bool, err error) { // what is little is sorted afterwards
+			r.Helper()
+			plan := strings.ReplaceAll(r.Plan(err), "SCAN CONSTANT ROW", "")
+			if !strings.Contains(plan, index) || strings.Contains(plan, "SCAN") || strings.Contains(plan, "Seq Scan") ||
+				!sorted && (strings.Contains(plan, "TEMP B-TREE") || strings.Contains(plan, "Sort")) {
+				r.Errorf("%s is not used:\n%s", index, plan)
 			}
 		}
+		wants("provider_account_", true, storetest.Err(s.Latest(ctx, "p", "", "")))
+		wants("provider_account_", true, storetest.Err(s.Latest(ctx, "p", "a", "X")))
+		_, _, err := s.At(ctx, "p", at)
+		wants("provider_snapshot_provider", true, err)
+		from := page.Query[provider.Place]{After: &provider.Place{At: at, Account: "a"}, Limit: 10}
+		wants("provider_snapshot_provider", false,
+			storetest.Err(s.History(ctx, provider.History{Provider: "p", Asset: "X", From: at, To: at}, from)))
+		wants("provider_snapshot_", false,
+			storetest.Err(s.History(ctx, provider.History{Provider: "p", Account: "a", Asset: "X", From: at}, from)))
+		var ids []int64 // as Purge selects them
+		wants("provider_snapshot_at", false, db.Conn(ctx).NewSelect().Table("provider_snapshot").Column("id").
+			Where("at < ?", 5).Limit(1).Scan(ctx, &ids))
 	})
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/kit/amount"
 	"castellan/domain/money/transaction"
 	"castellan/persistence/engine"
 	"castellan/persistence/record"
@@ -16,8 +15,7 @@ type depositRow struct {
 	ID         string
 	UserID     string
 	AssetID    int64
-	Hi         int64
-	Lo         int64
+	Amount     record.AmountColumns `bun:"embed:"`
 	Status     int
 	TxID       string
 	ToAddress  string
@@ -39,10 +37,8 @@ type withdrawalRow struct {
 	ID         string
 	UserID     string
 	AssetID    int64
-	Hi         int64
-	Lo         int64
-	FeeHi      int64
-	FeeLo      int64
+	Amount     record.AmountColumns `bun:"embed:"`
+	Fee        record.AmountColumns `bun:"embed:fee_"`
 	Status     int
 	ToAddress  string
 	TransferID string // NULL for none
@@ -76,8 +72,7 @@ type setDepositRow struct {
 type setWithdrawalRow struct {
 	ID         string
 	Status     int
-	FeeHi      int64
-	FeeLo      int64
+	Fee        record.AmountColumns `bun:"embed:fee_"`
 	TransferID string
 	Version    int64
 }
@@ -96,8 +91,7 @@ type queuedRow struct {
 	TxID              string
 	Reason            string
 	OwnFee            bool
-	FeeHi             int64
-	FeeLo             int64
+	Fee               record.AmountColumns `bun:"embed:fee_"`
 	At                int64
 	Version           int64
 }
@@ -130,30 +124,33 @@ type queuedRead struct {
 // heldColumn are the columns of heldColumns.
 const heldColumn = "hold_reason, held_at, hold_until, hold_rules, resumed_at, claim, claimed_at, left_at"
 
-var queued = record.Table[queuedRead, transaction.Queued]{
+var queued = record.Of(record.Table[queuedRead, transaction.Queued]{
 	Order: newestFirst,
 	Join: func(q *bun.SelectQuery) *bun.SelectQuery {
 		return q.ColumnExpr("q.*, " + heldColumn).
 			Join("JOIN (SELECT id AS held_id, " + heldColumn + " FROM withdrawal) AS h ON h.held_id = q.id")
 	},
-	Record: func(r queuedRead) (transaction.Queued, error) {
-		q := transaction.Queued{ID: r.ID, UserID: r.UserID, Asset: r.AssetID, Status: transaction.QueueStatus(r.Status),
-			Address: r.Address, AddressTag: r.AddressTag, ExternalID: r.ExternalID, Attempt: r.AttemptIdentifier,
-			TxID: r.TxID, Reason: r.Reason, At: engine.Time(r.At), Version: r.Version,
-			ResumedAt: engine.Time(r.ResumedAt), Claim: r.Claim, ClaimedAt: engine.Time(r.ClaimedAt),
-			LeftAt: engine.Time(r.LeftAt)}
+	Reads: func(r queuedRead, q *transaction.Queued) error {
 		q.Held.Asks = r.HoldRules
 		if q.Status == transaction.QueueWaiting { // earlier versions leave the reason of a withdrawal that they resume
 			q.Held = transaction.Held{Reason: transaction.HeldFor(r.HoldReason), Since: engine.Time(r.HeldAt),
 				Until: engine.Time(r.HoldUntil), Asks: r.HoldRules}
 		}
-		fee, err := amount.Of(r.FeeHi, r.FeeLo)
+		fee, err := r.Fee.Amount()
 		if r.OwnFee {
 			q.Fee = &fee
 		}
-		return q, err
+		return err
 	},
-}
+	Writes: func(q transaction.Queued, r *queuedRead) {
+		r.HoldReason, r.HoldRules = string(q.Held.Reason), q.Held.Asks
+		r.HeldAt, r.HoldUntil = engine.Millis(q.Held.Since), engine.Millis(q.Held.Until)
+		if r.Version = max(q.Version, 1); q.Fee != nil {
+			r.OwnFee, r.Fee = true, record.ColumnsOf(*q.Fee)
+		}
+	},
+}, record.Names{"AssetID": "Asset", "AttemptIdentifier": "Attempt", "OwnFee": "", "Fee": "", "HoldReason": "",
+	"HeldAt": "", "HoldUntil": "", "HoldRules": ""}, "Fee", "Held")
 
 type processRow struct {
 	bun.BaseModel `bun:"table:process,alias:p"`
@@ -185,16 +182,14 @@ var TransactionFences = []engine.Kind{
 			return setDepositRow{d.ID, int(d.Status), d.SenderInfo, d.TransferID, d.JobID, d.Facts, d.Version}
 		}),
 	// Before the withdrawal, as a move without SetWithdrawal locks them (SetHeld).
-	engine.FencedByVersion(false, func(w transaction.SetQueued) queuedRow { return queuedRowOf(w.Queued) },
+	engine.FencedByVersion(false, func(w transaction.SetQueued) queuedRow { return queued.Row(w.Queued).queuedRow },
 		"status", "tx_id", "reason"),
 	engine.Fenced("UPDATE withdrawal SET status = v.status, fee_hi = v.fee_hi, fee_lo = v.fee_lo, "+
 		"transfer_id = NULLIF(v.transfer_id, ''), version = v.version + 1 {FROM v} "+
 		"WHERE withdrawal.id = v.id AND withdrawal.version = v.version {RETURNING withdrawal.id}",
 		func(w transaction.SetWithdrawal) setWithdrawalRow {
 			d := w.Withdrawal
-			r := setWithdrawalRow{ID: d.ID, Status: int(d.Status), TransferID: d.TransferID, Version: d.Version}
-			r.FeeHi, r.FeeLo = d.Fee.Parts()
-			return r
+			return setWithdrawalRow{d.ID, int(d.Status), record.ColumnsOf(d.Fee), d.TransferID, d.Version}
 		}),
 	engine.FencedByVersion(true, func(w transaction.SetDesk) deskRow {
 		return deskRow{UserID: w.UserID, ChangedAt: engine.Millis(w.At), Version: max(w.Version, 1)}
@@ -210,17 +205,6 @@ type deskRow struct {
 	Version   int64
 }
 
-func queuedRowOf(q transaction.Queued) queuedRow {
-	r := queuedRow{ID: q.ID, UserID: q.UserID, AssetID: q.Asset, Status: int(q.Status), Address: q.Address,
-		AddressTag: q.AddressTag, ExternalID: q.ExternalID, AttemptIdentifier: q.Attempt, TxID: q.TxID, Reason: q.Reason,
-		At: engine.Millis(q.At), Version: max(q.Version, 1)}
-	if q.Fee != nil {
-		r.OwnFee = true
-		r.FeeHi, r.FeeLo = q.Fee.Parts()
-	}
-	return r
-}
-
 var TransactionWrites = []engine.Kind{
 	engine.Update("INSERT INTO coin_address (account_id, address, created_at) SELECT v.account_id, v.address, "+
 		"v.created_at {FROM v} WHERE NOT EXISTS (SELECT 1 FROM coin_address c WHERE c.account_id = v.account_id)",
@@ -232,12 +216,7 @@ var TransactionWrites = []engine.Kind{
 		"SELECT v.id, v.user_id, v.asset_id, v.hi, v.lo, v.status, v.tx_id, v.to_address, v.sender_info, "+
 		"NULLIF(v.transfer_id, ''), v.at, v.external_id, v.from_address, v.initiator, v.facts, 1 {FROM v}",
 		func(w transaction.AddDeposit) addDepositRow {
-			d := w.Deposit
-			r := depositRow{ID: d.ID, UserID: d.UserID, AssetID: d.Asset, Status: int(d.Status), TxID: d.TxID,
-				ToAddress: d.ToAddress, SenderInfo: d.SenderInfo, TransferID: d.TransferID, At: engine.Millis(d.At),
-				ExternalID: d.ExternalID, FromAddress: d.FromAddress, Initiator: string(d.Initiator)}
-			r.Hi, r.Lo = d.Amount.Parts()
-			return addDepositRow{r, d.Facts}
+			return addDepositRow{deposits.Row(w.Deposit).depositRow, w.Deposit.Facts}
 		}),
 	engine.Update("INSERT INTO withdrawal (id, user_id, asset_id, hi, lo, fee_hi, fee_lo, status, to_address, "+
 		"transfer_id, hold_id, at, initiator, order_digest, owner_methods, owner_resistant, destination, "+
@@ -246,31 +225,15 @@ var TransactionWrites = []engine.Kind{
 		"NULLIF(v.transfer_id, ''), NULLIF(v.hold_id, ''), v.at, v.initiator, v.order_digest, v.owner_methods, "+
 		"v.owner_resistant, v.destination, v.device, v.facts, 1 {FROM v}",
 		func(w transaction.AddWithdrawal) addWithdrawalRow {
-			d := w.Withdrawal
-			r := withdrawalRow{ID: d.ID, UserID: d.UserID, AssetID: d.Asset, Status: int(d.Status),
-				ToAddress: d.ToAddress, TransferID: d.TransferID, HoldID: d.HoldID, At: engine.Millis(d.At),
-				Initiator: string(d.Initiator), OrderDigest: d.OrderDigest, OwnerMethods: d.OwnerMethods,
-				OwnerResistant: d.OwnerResistant, Destination: d.Destination, Device: string(d.Device)}
-			r.Hi, r.Lo = d.Amount.Parts()
-			r.FeeHi, r.FeeLo = d.Fee.Parts()
-			return addWithdrawalRow{r, d.Facts}
+			return addWithdrawalRow{withdrawals.Row(w.Withdrawal).withdrawalRow, w.Withdrawal.Facts}
 		}),
-	engine.Insert(func(w transaction.AddQueued) queuedRow { return queuedRowOf(w.Queued) }),
+	engine.Insert(func(w transaction.AddQueued) queuedRow { return queued.Row(w.Queued).queuedRow }),
 	engine.Update("UPDATE withdrawal SET hold_reason = v.hold_reason, held_at = v.held_at, hold_until = v.hold_until, "+
 		"hold_rules = v.hold_rules, resumed_at = v.resumed_at, claim = v.claim, claimed_at = v.claimed_at, "+
 		"left_at = v.left_at {FROM v} WHERE withdrawal.id = v.id",
-		func(w transaction.SetHeld) heldRow {
-			q := w.Queued
-			return heldRow{q.ID, heldColumns{string(q.Held.Reason), engine.Millis(q.Held.Since),
-				engine.Millis(q.Held.Until), q.Held.Asks, engine.Millis(q.ResumedAt), q.Claim, engine.Millis(q.ClaimedAt),
-				engine.Millis(q.LeftAt)}}
-		}),
+		func(w transaction.SetHeld) heldRow { return heldRow{w.Queued.ID, queued.Row(w.Queued).heldColumns} }),
 	addApproval,
-	engine.Insert(func(w transaction.AddProcess) processRow {
-		p := w.Process
-		return processRow{ID: p.ID, TransactionID: p.TransactionID, UserID: p.UserID, AssetID: p.Asset, TxID: p.TxID,
-			Internal: p.Internal, Status: int(p.Status), At: engine.Millis(p.At)}
-	}),
+	engine.Insert(func(w transaction.AddProcess) processRow { return processes.Row(w.Process).processRow }),
 }
 
 type restoredRow struct {

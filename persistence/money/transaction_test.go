@@ -46,21 +46,10 @@ func withdrawalDesk(w *transactionWorld) {
 		if version != want {
 			w.Fatalf("version %d, want %d", version, want)
 		}
-		refused := make(chan error, 4)
-		won := storetest.Race(w.T, 4, fault.Internal, func(int) error {
-			err := w.c.Commit(w.Context(), transaction.SetDesk{UserID: w.user, Version: version, At: w.at})
-			refused <- err
-			return err
+		won := storetest.RaceOfFences(w.T, 4, func(int) error {
+			return w.c.Commit(w.Context(), transaction.SetDesk{UserID: w.user, Version: version, At: w.at})
 		})
-		close(refused)
-		for err := range refused {
-			if err != nil && !errors.Is(err, commit.ErrFenced) {
-				w.Error(err)
-			}
-		}
-		if won != 1 {
-			w.Errorf("version %d was counted %d times", version, won)
-		}
+		storetest.Equal(w, won, 1, "of version", version)
 	}
 	if version, err := w.Desk(w.Context(), "another"); version != 0 || err != nil {
 		w.Errorf("another user: %d, %v", version, err)
@@ -272,16 +261,8 @@ func transactionFences(w *transactionWorld) {
 	out.TransferID, out.Fee = w.transfer(), amount.Must("0.25")
 	for _, write := range []commit.Write{transaction.SetDeposit{Deposit: d}, transaction.SetQueued{Queued: q},
 		transaction.SetWithdrawal{Withdrawal: out}} {
-		won := storetest.Race(w, 8, "", func(int) error {
-			err := w.c.Commit(w.Context(), write)
-			if errors.Is(err, commit.ErrFenced) {
-				err = fault.New("", "fenced")
-			}
-			return err
-		})
-		if won != 1 {
-			w.Errorf("%s: %d of 8 were made", write.Table(), won)
-		}
+		won := storetest.RaceOfFences(w, 8, func(int) error { return w.c.Commit(w.Context(), write) })
+		storetest.Equal(w, won, 1, "of 8 changes of", write.Table())
 	}
 	d.Version, out.Version = 2, 2
 	gotDeposits := storetest.Value(w.Deposits(w.Context(), d.ID))(w)

@@ -8,12 +8,10 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/kit/amount"
 	"castellan/domain/kit/id"
 	"castellan/domain/kit/page"
 	"castellan/domain/money/addressbook/address"
 	"castellan/domain/money/ledger"
-	"castellan/domain/money/policy"
 	"castellan/domain/money/transaction"
 	"castellan/persistence/account"
 	"castellan/persistence/engine"
@@ -44,33 +42,13 @@ type withdrawalRead struct {
 // newestFirst is the order of all lists here: an id begins with the instant.
 var newestFirst = record.Keyset{Columns: "id", Descending: true}
 
-var deposits = record.Table[depositRead, transaction.Deposit]{
-	Order: newestFirst,
-	Record: func(r depositRead) (transaction.Deposit, error) {
-		a, err := amount.Of(r.Hi, r.Lo)
-		return transaction.Deposit{ID: r.ID, UserID: r.UserID, Asset: r.AssetID, Amount: a,
-			Status: transaction.Status(r.Status), TxID: r.TxID, ToAddress: r.ToAddress, SenderInfo: r.SenderInfo,
-			TransferID: r.TransferID, At: engine.Time(r.At), ExternalID: r.ExternalID, FromAddress: r.FromAddress,
-			Initiator: transaction.Initiator(r.Initiator), JobID: r.JobID,
-			Version: r.Version}, err
-	},
-}
-
-var withdrawals = record.Table[withdrawalRead, transaction.Withdrawal]{
-	Order: newestFirst,
-	Record: func(r withdrawalRead) (transaction.Withdrawal, error) {
-		a, err := amount.Of(r.Hi, r.Lo)
-		w := transaction.Withdrawal{ID: r.ID, UserID: r.UserID, Asset: r.AssetID, Amount: a,
-			Status: transaction.Status(r.Status), ToAddress: r.ToAddress, TransferID: r.TransferID, HoldID: r.HoldID,
-			At: engine.Time(r.At), Initiator: transaction.Initiator(r.Initiator),
-			OrderDigest: r.OrderDigest, OwnerMethods: r.OwnerMethods, OwnerResistant: r.OwnerResistant,
-			Device: policy.Device(r.Device), Destination: r.Destination, Version: r.Version}
-		if err == nil {
-			w.Fee, err = amount.Of(r.FeeHi, r.FeeLo)
-		}
-		return w, err
-	},
-}
+// The facts of both are not read.
+var (
+	deposits = record.Of(record.Table[depositRead, transaction.Deposit]{Order: newestFirst},
+		record.Names{"AssetID": "Asset"}, "Facts")
+	withdrawals = record.Of(record.Table[withdrawalRead, transaction.Withdrawal]{Order: newestFirst},
+		record.Names{"AssetID": "Asset"}, "Facts")
+)
 
 // entryRead is an entry of the queue with its withdrawal and its user.
 type entryRead struct {
@@ -78,11 +56,12 @@ type entryRead struct {
 
 	queuedRow
 	heldColumns
-	SumHi, SumLo, PaidHi, PaidLo int64
-	PaidBy                       string
-	Initiator, OwnerMethods      string
-	OwnerName, OwnerSurname      string
-	OwnerMail, OwnerPhone        string
+	Sum                     record.AmountColumns `bun:"embed:sum_"`
+	Paid                    record.AmountColumns `bun:"embed:paid_"`
+	PaidBy                  string
+	Initiator, OwnerMethods string
+	OwnerName, OwnerSurname string
+	OwnerMail, OwnerPhone   string
 }
 
 // entries names the columns of its joins apart from those of the queue, which filters and
@@ -106,8 +85,8 @@ var entries = record.Table[entryRead, transaction.Entry]{
 		}
 		e.Withdrawal = transaction.Withdrawal{ID: r.ID, UserID: r.UserID, Asset: r.AssetID, ToAddress: r.Address,
 			TransferID: r.PaidBy, Initiator: transaction.Initiator(r.Initiator), OwnerMethods: r.OwnerMethods}
-		if e.Withdrawal.Amount, err = amount.Of(r.SumHi, r.SumLo); err == nil {
-			e.Withdrawal.Fee, err = amount.Of(r.PaidHi, r.PaidLo)
+		if e.Withdrawal.Amount, err = r.Sum.Amount(); err == nil {
+			e.Withdrawal.Fee, err = r.Paid.Amount()
 		}
 		e.FullName = strings.TrimSpace(r.OwnerName + " " + r.OwnerSurname)
 		e.Email, e.Phone = r.OwnerMail, r.OwnerPhone
@@ -120,23 +99,17 @@ type processRead struct {
 	bun.BaseModel `bun:"table:process,alias:p"`
 
 	processRow
-	SumHi, SumLo int64
+	Amount record.AmountColumns `bun:"embed:sum_"`
 }
 
-var processes = record.Table[processRead, transaction.Process]{
+var processes = record.Of(record.Table[processRead, transaction.Process]{
 	Order: newestFirst,
 	Join: func(q *bun.SelectQuery) *bun.SelectQuery {
 		return q.ColumnExpr("p.*, COALESCE(w.sum_hi, 0) AS sum_hi, COALESCE(w.sum_lo, 0) AS sum_lo").
 			Join("LEFT JOIN (SELECT id AS sum_id, hi AS sum_hi, lo AS sum_lo FROM withdrawal) AS w " +
 				"ON w.sum_id = p.transaction_id")
 	},
-	Record: func(r processRead) (p transaction.Process, err error) {
-		p = transaction.Process{ID: r.ID, TransactionID: r.TransactionID, UserID: r.UserID, Asset: r.AssetID,
-			TxID: r.TxID, Internal: r.Internal, Status: transaction.Status(r.Status), At: engine.Time(r.At)}
-		p.Amount, err = amount.Of(r.SumHi, r.SumLo)
-		return p, err
-	},
-}
+}, record.Names{"AssetID": "Asset"})
 
 func transactionOrder(p transaction.Place) []any { return []any{p.ID} }
 

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/uptrace/bun"
-
 	"castellan/domain/kit/amount"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/id"
@@ -20,73 +18,65 @@ import (
 	"castellan/persistence"
 	"castellan/persistence/money"
 	"castellan/persistence/persistencetest"
-	"castellan/persistence/record"
 )
 
 // A page of what may have a million rows is read by an index.
 func TestTransactionsAreFoundByIndex(t *testing.T) {
-	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
-		of := func(fs []record.Filter) record.Part {
-			return record.PartOf(page.Query[transaction.Place]{After: &transaction.Place{ID: "9"}, Limit: 10},
-				money.TransactionOrder,
-				fs)
-		}
-		all := func(row any) *bun.SelectQuery { return db.Conn(t.Context()).NewSelect().Model(row) }
-		waits := func(q transaction.WaitingQuery) *bun.SelectQuery {
-			return money.Deposits.Selected(all((*money.DepositRead)(nil)), of(money.WaitingFilters(q)))
-		}
-		queue := func(q transaction.QueueQuery) *bun.SelectQuery {
-			return money.Entries.Selected(all((*money.EntryRead)(nil)), of(money.QueueFilters(q)))
-		}
-		text := new("x")
-		for name, c := range map[string]struct {
-			query *bun.SelectQuery
+	persistencetest.WithReads(t, func(db *persistence.DB, r *persistencetest.Reads) {
+		s, ctx, text := money.NewTransactions(db), r.Context(), new("x")
+		from := page.Query[transaction.Place]{After: &transaction.Place{ID: "9"}, Limit: 10}
+		for _, c := range []struct {
+			q     transaction.WaitingQuery
 			index string
 		}{
-			"own that wait":     {waits(transaction.WaitingQuery{UserID: "u"}), "deposit_waiting"},
-			"for the treasury":  {waits(transaction.WaitingQuery{Treasury: true}), "deposit_status"},
-			"of one":            {waits(transaction.WaitingQuery{UserID: "u", Treasury: true}), "deposit_"},
-			"of a hash":         {waits(transaction.WaitingQuery{TxID: "x", Treasury: true}), "deposit_waiting_tx"},
-			"to one's address":  {waits(transaction.WaitingQuery{ToAddress: "x", Treasury: true}), "deposit_waiting_address"},
-			"queue":             {queue(transaction.QueueQuery{}), "withdrawal_queue"},
-			"queue of a user":   {queue(transaction.QueueQuery{UserID: text}), "withdrawal_queue_user"},
-			"of an asset":       {queue(transaction.QueueQuery{Assets: []int64{1}}), "withdrawal_queue_asset"},
-			"of a status":       {queue(transaction.QueueQuery{Status: new(transaction.TimeOut)}), "withdrawal_queue_status"},
-			"active":            {queue(transaction.QueueQuery{Active: new(true)}), "withdrawal_queue_active"},
-			"final":             {queue(transaction.QueueQuery{Active: new(false)}), "withdrawal_queue_final"},
-			"to an address":     {queue(transaction.QueueQuery{Address: text}), "withdrawal_queue_address"},
-			"with a tag":        {queue(transaction.QueueQuery{AddressTag: text}), "withdrawal_queue_address_tag"},
-			"by an external id": {queue(transaction.QueueQuery{ExternalID: text}), "withdrawal_queue_external"},
-			"by an attempt":     {queue(transaction.QueueQuery{Attempt: text}), "withdrawal_queue_attempt"},
-			"by a transaction":  {queue(transaction.QueueQuery{TxID: text}), "withdrawal_queue_tx"},
-			"of a name":         {queue(transaction.QueueQuery{Name: text}), "withdrawal_queue"},
-			"processes": {money.Processes.Selected(all((*money.ProcessRow)(nil)),
-				of(money.ProcessFilters(transaction.ProcessQuery{UserID: "u", Assets: []int64{1, 2}}))), "process_user"},
+			{transaction.WaitingQuery{UserID: "u"}, "deposit_waiting"},
+			{transaction.WaitingQuery{Treasury: true}, "deposit_status"},
+			{transaction.WaitingQuery{UserID: "u", Treasury: true}, "deposit_"},
+			{transaction.WaitingQuery{TxID: "x", Treasury: true}, "deposit_waiting_tx"},
+			{transaction.WaitingQuery{ToAddress: "x", Treasury: true}, "deposit_waiting_address"},
 		} {
-			persistencetest.WantsIndex(t, db, name, c.query, c.index)
+			r.Index(c.index, storetest.Err(s.Waiting(ctx, c.q, from)))
 		}
+		for _, c := range []struct {
+			q     transaction.QueueQuery
+			index string
+		}{
+			{transaction.QueueQuery{}, "withdrawal_queue"},
+			{transaction.QueueQuery{UserID: text}, "withdrawal_queue_user"},
+			{transaction.QueueQuery{Assets: []int64{1}}, "withdrawal_queue_asset"},
+			{transaction.QueueQuery{Status: new(transaction.TimeOut)}, "withdrawal_queue_status"},
+			{transaction.QueueQuery{Active: new(true)}, "withdrawal_queue_active"},
+			{transaction.QueueQuery{Active: new(false)}, "withdrawal_queue_final"},
+			{transaction.QueueQuery{Address: text}, "withdrawal_queue_address"},
+			{transaction.QueueQuery{AddressTag: text}, "withdrawal_queue_address_tag"},
+			{transaction.QueueQuery{ExternalID: text}, "withdrawal_queue_external"},
+			{transaction.QueueQuery{Attempt: text}, "withdrawal_queue_attempt"},
+			{transaction.QueueQuery{TxID: text}, "withdrawal_queue_tx"},
+			{transaction.QueueQuery{Name: text}, "withdrawal_queue"},
+		} {
+			r.Index(c.index, storetest.Err(s.Queue(ctx, c.q, from)))
+		}
+		of := transaction.ProcessQuery{UserID: "u", Assets: []int64{1, 2}}
+		r.Index("process_user", storetest.Err(s.Processes(ctx, of, from)))
 	})
 }
 
 // A report looks for its transfer by an index, and the doctor reads the index alone.
 func TestSpellingsAreFoundByIndex(t *testing.T) {
-	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
-		s := money.NewTransactions(db)
-		usual, unusual := s.ReceivedFilters(1, "0xab", "0xcd")
-		found := func(of []record.Filter) *bun.SelectQuery {
-			return money.Transfers.Selected(db.Conn(t.Context()).NewSelect().Model((*money.DepositRead)(nil)),
-				record.Part{Where: of})
-		}
-		anyTo, _ := s.ReceivedFilters(1, "0xab")
-		several, odd := s.Candidates(t.Context(), 10)
-		for index, queries := range map[string][]*bun.SelectQuery{"deposit_received": {found(usual), found(anyTo), several},
-			"deposit_unusual": {found(unusual), odd}} {
-			for _, q := range queries {
-				if plan := persistencetest.Explain(t, db, q); !strings.Contains(plan, index) {
-					t.Errorf("%s is not used:\n%s\n%s", index, q, plan)
+	persistencetest.WithReads(t, func(db *persistence.DB, r *persistencetest.Reads) {
+		wants := func(err error) {
+			r.Helper()
+			plan := r.Plan(err)
+			for _, index := range []string{" deposit_received", " deposit_unusual"} {
+				if !strings.Contains(plan, index) {
+					r.Errorf("%s is not used:\n%s", index, plan)
 				}
 			}
 		}
+		s := money.NewTransactions(db)
+		wants(storetest.Err(s.Received(r.Context(), 1, "0xab", "0xcd")))
+		wants(storetest.Err(s.Received(r.Context(), 1, "0xab")))
+		wants(storetest.Err(s.Respelled(r.Context(), 10)))
 	})
 }
 

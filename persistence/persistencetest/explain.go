@@ -1,7 +1,9 @@
 package persistencetest
 
 import (
+	"context"
 	"strings"
+	"sync"
 	"testing"
 
 	"castellan/domain/kit/storetest"
@@ -58,5 +60,55 @@ func WantsIndexOf(t *testing.T, db *persistence.DB, name, statement, index strin
 	plan := ExplainText(t, db, statement)
 	if !strings.Contains(plan, index) || strings.Contains(plan, "TEMP B-TREE") || strings.Contains(plan, "Sort") {
 		t.Errorf("%s: the plan does not use %s alone:\n%s", name, index, plan)
+	}
+}
+
+// Reads has the queries that the calls of a test make.
+type Reads struct {
+	*testing.T
+	db    *persistence.DB
+	mu    sync.Mutex
+	asked []string
+}
+
+// WithReads runs a test on a fresh database of each kind, with its queries.
+func WithReads(t *testing.T, test func(db *persistence.DB, r *Reads)) {
+	t.Helper()
+	r := &Reads{}
+	trace := func(_ context.Context, text string) (fails bool) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if strings.HasPrefix(text, "SELECT") {
+			r.asked = append(r.asked, text)
+		}
+		return false
+	}
+	BothWith(t, persistence.Options{Trace: trace}, func(t *testing.T, db *persistence.DB) {
+		r.T, r.db, r.asked = t, db, nil
+		test(db, r)
+	})
+}
+
+// Plan returns the plans of the queries since its last call. err is that of the call that made them.
+func (r *Reads) Plan(err error) string {
+	r.Helper()
+	storetest.Must(r, err)
+	r.mu.Lock()
+	asked := r.asked
+	r.asked = nil
+	r.mu.Unlock()
+	var plans []string
+	for _, text := range asked {
+		plans = append(plans, text, ExplainText(r.T, r.db, text))
+	}
+	return strings.Join(plans, "\n")
+}
+
+// Index checks that the query since the last call is read in the order of an index, without a sort.
+func (r *Reads) Index(index string, err error) {
+	r.Helper()
+	text, plan, _ := strings.Cut(r.Plan(err), "\n")
+	if !strings.Contains(plan, index) || strings.Contains(plan, "TEMP B-TREE") || strings.Contains(plan, "Sort") {
+		r.Errorf("%s\nis not read by %s alone:\n%s", text, index, plan)
 	}
 }

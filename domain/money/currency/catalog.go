@@ -81,6 +81,17 @@ func (c *Catalog) Pair(id int64) (Listed, bool) {
 	return c.listed[i], true
 }
 
+// IDs returns the ids of the pairs for which is holds.
+func (c *Catalog) IDs(is func(Listed) bool) []int64 {
+	ids := []int64{}
+	for _, l := range c.listed {
+		if is(l) {
+			ids = append(ids, l.ID)
+		}
+	}
+	return ids
+}
+
 // Info finds the first pair of a currency and a network, by their codes in any case; nil: any. Without both it returns
 // the first active pair (D-CUR-01).
 func (c *Catalog) Info(symbol, network *string) (Listed, bool) {

@@ -168,41 +168,39 @@ func (s *Service) Update(ctx context.Context, by audit.By, in Setup) (r Result, 
 		if _, err := in.load(ctx, s.Store); err != nil {
 			return admin.Done{}, err
 		}
-		err := s.Store.ChangeCurrency(ctx, r.Currency.ID, func(have Currency) (Currency, error) {
-			if !in.Currency.Enabled {
-				return have, nil
-			}
-			next := in.Currency.Record
-			next.Active = have.Active
-			did.currency = admin.Difference(have, next)
-			return next, nil
-		})
-		if err != nil {
-			return admin.Done{}, err
+		err := s.Store.ChangeCurrency(ctx, r.Currency.ID, edited(r.Currency, &did.currency,
+			func(have Currency) (Currency, error) {
+				next := in.Currency.Record
+				next.Active = have.Active
+				return next, nil
+			}))
+		if err == nil {
+			err = s.Store.ChangeNetwork(ctx, r.Network.ID, edited(r.Network, &did.network,
+				func(have Network) (Network, error) {
+					next := in.Network.Record
+					next.Active = have.Active
+					return next, nil
+				}))
 		}
-		err = s.Store.ChangeNetwork(ctx, r.Network.ID, func(have Network) (Network, error) {
-			if !in.Network.Enabled {
-				return have, nil
-			}
-			next := in.Network.Record
-			next.Active = have.Active
-			did.network = admin.Difference(have, next)
-			return next, nil
-		})
-		if err != nil {
-			return admin.Done{}, err
+		if err == nil {
+			err = s.Store.ChangePair(ctx, r.Pair.ID, edited(r.Pair, &did.pair,
+				func(have Pair) (Pair, error) { return s.relink(ctx, have, in.Pair.Record) }))
 		}
-		err = s.Store.ChangePair(ctx, r.Pair.ID, func(have Pair) (Pair, error) {
-			if !in.Pair.Enabled {
-				return have, nil
-			}
-			next, err := s.relink(ctx, have, in.Pair.Record)
-			did.pair = admin.Difference(have, next)
-			return next, err
-		})
 		return r.done(did), err
 	})
 	return r, err
+}
+
+// edited is a change of a record that describes itself in did; none if its section is not enabled.
+func edited[T any](o Outcome, did *string, change func(have T) (T, error)) func(T) (T, error) {
+	return func(have T) (T, error) {
+		if !o.Done {
+			return have, nil
+		}
+		next, err := change(have)
+		*did = admin.Difference(have, next)
+		return next, err
+	}
 }
 
 func (s *Service) relink(ctx context.Context, have Pair, in Link) (Pair, error) {

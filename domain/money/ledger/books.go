@@ -59,32 +59,36 @@ type Line struct {
 	Balance
 }
 
+// reader is what the streams of one verification have in common. err is the first failure of a read: then the streams
+// end, and a verdict on them has no meaning.
+type reader struct {
+	ctx context.Context
+	err error
+}
+
 // stream is a sequence of rows that is read page by page, so that memory use does not depend on its length.
 type stream[T any] struct {
+	*reader
 	next  func(ctx context.Context, after T) ([]T, error)
 	page  []T
 	last  T
 	ended bool
 }
 
-// peek returns the next row; nil at the end.
-func (s *stream[T]) peek(ctx context.Context) (*T, error) {
-	if len(s.page) == 0 && !s.ended {
-		if err := ctx.Err(); err != nil { // a node that shuts down does not wait for a verification
-			return nil, err
+// peek returns the next row; nil at the end, and after a failure of any stream of the reader.
+func (s *stream[T]) peek() *T {
+	if len(s.page) == 0 && !s.ended && s.err == nil {
+		if s.err = s.ctx.Err(); s.err == nil { // a node that shuts down does not wait for a verification
+			s.page, s.err = s.next(s.ctx, s.last)
 		}
-		page, err := s.next(ctx, s.last)
-		if err != nil {
-			return nil, err
-		}
-		if s.page, s.ended = page, len(page) == 0; !s.ended {
-			s.last = page[len(page)-1]
+		if s.ended = len(s.page) == 0; !s.ended {
+			s.last = s.page[len(s.page)-1]
 		}
 	}
-	if s.ended {
-		return nil, nil
+	if s.ended || s.err != nil {
+		return nil
 	}
-	return &s.page[0], nil
+	return &s.page[0]
 }
 
 func (s *stream[T]) take() { s.page = s.page[1:] }

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -37,9 +38,11 @@ func Verify(ctx context.Context, b Books) (totals []Totals, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	sealed := make(chan error, 1)
-	go func() { sealed <- b.Snapshot(ctx, func(ctx context.Context) error { return verifySeals(ctx, b) }) }()
-	err = b.Snapshot(ctx, func(ctx context.Context) (err error) {
-		totals, err = verifyAccounts(ctx, b)
+	go func() {
+		sealed <- verdict(ctx, b, func(r *reader) error { return verifySeals(r, b) })
+	}()
+	err = verdict(ctx, b, func(r *reader) (err error) {
+		totals, err = verifyAccounts(r, b)
 		return err
 	})
 	if err != nil && !errors.Is(err, ErrBroken) {
@@ -53,19 +56,21 @@ func Verify(ctx context.Context, b Books) (totals []Totals, err error) {
 	return totals, err
 }
 
+// verdict verifies a part in one snapshot. A failure of a read takes the place of its result.
+func verdict(ctx context.Context, b Books, verify func(*reader) error) error {
+	return b.Snapshot(ctx, func(ctx context.Context) error {
+		r := &reader{ctx: ctx}
+		err := verify(r)
+		return cmp.Or(r.err, err)
+	})
+}
+
 // verifySeals compares transfers, their digests and the audit trail.
-func verifySeals(ctx context.Context, b Books) error {
-	transfers, seals := stream[Sealed]{next: b.Transfers}, stream[Seal]{next: b.Audited}
+func verifySeals(r *reader, b Books) error {
+	transfers, seals := stream[Sealed]{reader: r, next: b.Transfers}, stream[Seal]{reader: r, next: b.Audited}
 	var text [2 * sha256.Size]byte
 	for last := ""; ; {
-		t, err := transfers.peek(ctx)
-		if err != nil {
-			return err
-		}
-		s, err := seals.peek(ctx)
-		if err != nil {
-			return err
-		}
+		t, s := transfers.peek(), seals.peek()
 		switch {
 		case t == nil && s == nil:
 			return nil
@@ -101,11 +106,11 @@ type accounts struct {
 }
 
 // verifyEndings finds a settled hold whose transfer is missing or debits another account.
-func verifyEndings(ctx context.Context, b Books) error {
-	for holds := (stream[Ending]{next: b.Endings}); ; holds.take() {
-		h, err := holds.peek(ctx)
-		if err != nil || h == nil {
-			return err
+func verifyEndings(r *reader, b Books) error {
+	for holds := (stream[Ending]{reader: r, next: b.Endings}); ; holds.take() {
+		h := holds.peek()
+		if h == nil {
+			return nil
 		}
 		if h.State == Settled && h.Debited != h.Account {
 			return broken("hold %s is settled by no transfer of its account", h.ID)
@@ -113,37 +118,29 @@ func verifyEndings(ctx context.Context, b Books) error {
 	}
 }
 
-func verifyAccounts(ctx context.Context, b Books) ([]Totals, error) {
-	err := verifyEndings(ctx, b)
+func verifyAccounts(r *reader, b Books) ([]Totals, error) {
+	err := verifyEndings(r, b)
 	if err != nil {
 		return nil, err
 	}
-	v := accounts{debits: stream[Entry]{next: b.Debits}, credits: stream[Entry]{next: b.Credits},
-		holds: stream[Entry]{next: b.Active}, days: stream[Day]{next: b.Days},
-		totals: map[int64]*Totals{}, sums: map[int64]amount.Sum{}}
-	if v.closed, v.anyClosed, err = b.LastDay(ctx); err != nil {
+	entries := func(next func(context.Context, Entry) ([]Entry, error)) stream[Entry] {
+		return stream[Entry]{reader: r, next: next}
+	}
+	v := accounts{debits: entries(b.Debits), credits: entries(b.Credits), holds: entries(b.Active),
+		days: stream[Day]{reader: r, next: b.Days}, totals: map[int64]*Totals{}, sums: map[int64]amount.Sum{}}
+	if v.closed, v.anyClosed, err = b.LastDay(r.ctx); err != nil {
 		return nil, err
 	}
-	lines := stream[Line]{next: b.Lines}
-	for {
-		l, err := lines.peek(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if l == nil {
-			break
-		}
-		if err := v.account(ctx, *l); err != nil {
+	lines := stream[Line]{reader: r, next: b.Lines}
+	for l := lines.peek(); l != nil; l = lines.peek() {
+		if err := v.account(*l); err != nil {
 			return nil, err
 		}
 		lines.take()
 	}
 	for _, s := range []*stream[Entry]{&v.debits, &v.credits, &v.holds} {
-		if e, err := s.peek(ctx); err != nil || e != nil {
-			if err == nil {
-				err = broken("%s is of account %s, which has no balance", e.ID, e.Account)
-			}
-			return nil, err
+		if e := s.peek(); e != nil {
+			return nil, broken("%s is of account %s, which has no balance", e.ID, e.Account)
 		}
 	}
 	return v.result()
@@ -157,22 +154,22 @@ type running struct {
 }
 
 // account verifies a balance against the transfers, holds and days of its account.
-func (v *accounts) account(ctx context.Context, l Line) error {
+func (v *accounts) account(l Line) error {
 	r := running{Day: Day{Account: l.ID}}
 	for {
-		e, in, err := v.entry(ctx, l.ID)
+		e, in, err := v.entry(l.ID)
 		if err != nil {
 			return err
 		}
 		if e == nil {
 			break
 		}
-		if err := v.passDays(ctx, &r, dayOf(e.ID)); err != nil {
+		if err := v.passDays(&r, dayOf(e.ID)); err != nil {
 			return err
 		}
 		r.add(*e, in)
 	}
-	if err := v.passDays(ctx, &r, 1<<40); err != nil {
+	if err := v.passDays(&r, 1<<40); err != nil {
 		return err
 	}
 	switch n := uint64(l.Seq); {
@@ -185,19 +182,12 @@ func (v *accounts) account(ctx context.Context, l Line) error {
 	case l.Account.ID() != l.ID:
 		return broken("account %s is called %s", l.Account.ID(), l.ID)
 	}
-	return v.locks(ctx, l)
+	return v.locks(l)
 }
 
 // entry returns the next transfer of an account, by id; nil at the end. in is true for a credit.
-func (v *accounts) entry(ctx context.Context, account string) (e *Entry, in bool, err error) {
-	d, err := v.debits.peek(ctx)
-	if err != nil {
-		return nil, false, err
-	}
-	c, err := v.credits.peek(ctx)
-	if err != nil {
-		return nil, false, err
-	}
+func (v *accounts) entry(account string) (e *Entry, in bool, err error) {
+	d, c := v.debits.peek(), v.credits.peek()
 	for _, e := range []*Entry{d, c} {
 		if e != nil && e.Account < account {
 			return nil, false, broken("transfer %s is of account %s, which has no balance", e.ID, e.Account)
@@ -230,15 +220,12 @@ func (r *running) add(e Entry, in bool) {
 }
 
 // passDays compares the closed days of the account that end before a day.
-func (v *accounts) passDays(ctx context.Context, r *running, day int64) error {
+func (v *accounts) passDays(r *running, day int64) error {
 	if !r.moved || r.Day.Day == day {
 		return nil
 	}
 	if v.anyClosed && r.Day.Day <= v.closed {
-		d, err := v.days.peek(ctx)
-		if err != nil {
-			return err
-		}
+		d := v.days.peek()
 		if d == nil || d.Account != r.Account || d.Day != r.Day.Day {
 			return broken("day %d of account %s is not closed according to its transfers", r.Day.Day, r.Account)
 		}
@@ -252,19 +239,13 @@ func (v *accounts) passDays(ctx context.Context, r *running, day int64) error {
 }
 
 // locks compares the locked amount with the active holds, and adds to the totals.
-func (v *accounts) locks(ctx context.Context, l Line) error {
+func (v *accounts) locks(l Line) error {
 	var locked amount.Amount
-	for {
-		h, err := v.holds.peek(ctx)
-		if err != nil {
-			return err
-		}
-		if h == nil || h.Account > l.ID {
-			break
-		}
+	for h := v.holds.peek(); h != nil && h.Account <= l.ID; h = v.holds.peek() {
 		if h.Account < l.ID {
 			return broken("hold %s is of account %s, which has no balance", h.ID, h.Account)
 		}
+		var err error
 		if locked, err = locked.Add(h.Amount); err != nil {
 			return broken("account %s locks more than the maximum amount at hold %s", l.ID, h.ID)
 		}
@@ -273,9 +254,7 @@ func (v *accounts) locks(ctx context.Context, l Line) error {
 	if locked != l.Locked {
 		return broken("account %s locks %s, its holds add up to %s", l.ID, l.Locked, locked)
 	}
-	if d, err := v.days.peek(ctx); err != nil {
-		return err
-	} else if d != nil && d.Account <= l.ID {
+	if d := v.days.peek(); d != nil && d.Account <= l.ID {
 		return broken("day %d of account %s has no transfers", d.Day, d.Account)
 	}
 	v.total(l)

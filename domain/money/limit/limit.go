@@ -213,30 +213,24 @@ func (s sum) rest(limit amount.Amount) amount.Amount {
 // value adds up the moved amounts in TRY. Each sum of an asset is rounded once.
 func (s *Service) value(ctx context.Context, now time.Time, moved []Moved) (all [kinds]used, err error) {
 	catalog := s.Catalog()
-	codes := map[int64]string{}
-	var pairs []rate.Pair
-	for _, m := range moved {
+	codes := make([]string, len(moved))
+	for i, m := range moved {
 		listed, _ := catalog.Pair(m.Asset) // "" if it no longer exists
-		code, ok := rate.Code(listed.Currency.Code)
-		if codes[m.Asset] = code; ok && code != tryCode {
-			pairs = append(pairs, rate.Needed(rate.Pair{Base: code, Quote: tryCode})...)
-		}
+		codes[i], _ = rate.Code(listed.Currency.Code)
 	}
-	var last []rate.Quote
-	if len(pairs) > 0 { // without pairs the store would list all rates
-		if last, err = s.Rates.Last(ctx, now, pairs...); err != nil {
-			return all, err
-		}
+	last, err := rate.Into(ctx, s.Rates, tryCode, now, codes...)
+	if err != nil {
+		return all, err
 	}
-	for _, m := range moved {
+	for i, m := range moved {
 		kind := otherIn
-		if codes[m.Asset] == tryCode {
+		if codes[i] == tryCode {
 			kind = tryIn
 		}
 		if !m.Received {
 			kind++
 		}
-		price, known := rate.Find(rate.Pair{Base: codes[m.Asset], Quote: tryCode}, last)
+		price, known := rate.Find(rate.Pair{Base: codes[i], Quote: tryCode}, last)
 		for _, p := range []struct {
 			to    *sum
 			moved amount.Amount
@@ -246,7 +240,7 @@ func (s *Service) value(ctx context.Context, now time.Time, moved []Moved) (all 
 			case m.Over:
 				p.to.over = true
 			case kind >= otherIn && !known:
-				p.to.over, p.to.unrated = true, codes[m.Asset]
+				p.to.over, p.to.unrated = true, codes[i]
 			case kind >= otherIn:
 				p.to.add(price.Of(p.moved, tryDecimals))
 			default:

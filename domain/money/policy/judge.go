@@ -17,6 +17,17 @@ type SumKey struct {
 	Currency string
 }
 
+// Term returns what a movement adds to a sum of values or of amounts.
+func (k SumKey) Term(f Facts) (s amount.Sum) {
+	switch {
+	case k.Of == Value:
+		return f.Value.Sum()
+	case k.Of == Amount && strings.EqualFold(k.Currency, f.Asset.CurrencyCode):
+		return f.Amount.Sum()
+	}
+	return s
+}
+
 // Set is a set of rules that can be judged. It is immutable.
 type Set struct {
 	rules []compiled

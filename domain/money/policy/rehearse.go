@@ -2,7 +2,6 @@ package policy
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"castellan/domain/kit/amount"
@@ -116,23 +115,14 @@ func (h *Rehearser) roll(i int, key SumKey, f Facts, counts bool) (t Total) {
 		w = &rolling{accounts: map[string]int{}}
 		h.history[at] = w
 	}
-	term := func(f Facts) amount.Sum {
-		switch {
-		case key.Of == Value:
-			return f.Value.Sum()
-		case key.Of == Amount && strings.EqualFold(key.Currency, f.Asset.CurrencyCode):
-			return f.Amount.Sum()
-		}
-		return amount.Sum{}
-	}
 	for len(w.all) > 0 && !w.all[0].At.After(f.At.Add(-time.Duration(key.Window))) {
 		old := w.all[0]
-		w.all, w.sum = w.all[1:], w.sum.Sub(term(old))
+		w.all, w.sum = w.all[1:], w.sum.Sub(key.Term(old))
 		if w.accounts[old.Account.ID]--; w.accounts[old.Account.ID] == 0 {
 			delete(w.accounts, old.Account.ID)
 		}
 	}
-	t = Total{Sum: w.sum.Add(term(f)), Number: int64(len(w.all)) + 1}
+	t = Total{Sum: w.sum.Add(key.Term(f)), Number: int64(len(w.all)) + 1}
 	if key.Of == Accounts {
 		t.Number = int64(len(w.accounts))
 		if w.accounts[f.Account.ID] == 0 {
@@ -140,7 +130,7 @@ func (h *Rehearser) roll(i int, key SumKey, f Facts, counts bool) (t Total) {
 		}
 	}
 	if counts {
-		w.all, w.sum = append(w.all, f), w.sum.Add(term(f))
+		w.all, w.sum = append(w.all, f), w.sum.Add(key.Term(f))
 		w.accounts[f.Account.ID]++
 	}
 	return t

@@ -1,6 +1,7 @@
 package rate
 
 import (
+	"context"
 	"regexp"
 	"strings"
 	"time"
@@ -37,6 +38,20 @@ func Needed(p Pair) []Pair {
 		all = append(all, in, in.turned(), out, out.turned())
 	}
 	return all
+}
+
+// Into returns the last rates at an instant that determine those of some currencies in another one (Find).
+func Into(ctx context.Context, s Store, quote string, at time.Time, codes ...string) ([]Quote, error) {
+	var pairs []Pair
+	for _, text := range codes {
+		if c, ok := Code(text); ok && c != quote {
+			pairs = append(pairs, Needed(Pair{c, quote})...)
+		}
+	}
+	if len(pairs) == 0 { // without pairs the store would list all rates
+		return nil, nil
+	}
+	return s.Last(ctx, at, pairs...)
 }
 
 // Find returns the rate of p from the last rates of its needed pairs (D-CUR-07). It tries, in this order, the rate of

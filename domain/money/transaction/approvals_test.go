@@ -225,16 +225,12 @@ func TestApproverSignsOrder(t *testing.T) {
 		d.operators("a", "b")
 		storetest.Must(t, d.m.Pay("u", "BTC/BTC", "9"))
 		d.judges(`{` + treasury + `}`)
-		ask := func(externalID string) string {
-			o := storetest.Value(d.ask("u", "BTC", 5, externalID))(t)
-			return o.Queued.ID
-		}
 		sign := func(by, id, order string) error {
 			_, err := d.ResumeSigned(t.Context(), audit.By{UserID: by}, id, "", transaction.Signed{Order: order,
 				ChallengeID: "challenge of " + by, IntentDigest: "intent of " + by})
 			return err
 		}
-		id, other := ask("x"), ask("y")
+		id, other := d.queue("u", 5, "x"), d.queue("u", 5, "y")
 		rows, order, err := d.Shown(t.Context(), id)
 		storetest.Must(t, err)
 		storetest.Same(t, rows, []challenge.Detail{{Key: "account", Value: "u"}, {Key: "amount", Value: "0.05 BTC (BTC)"},

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -72,13 +71,13 @@ func (s *Approvals) Start(ctx context.Context, by audit.By, r WithdrawalRequest,
 	if r.Amount.Sign() <= 0 {
 		return a, ledger.ErrAmount
 	}
-	for range maxFenced {
-		a, err = s.start(ctx, by, r, from)
-		if !errors.Is(err, commit.ErrFenced) && fault.CodeOf(err) != fault.RecordAlreadyExist {
-			return a, s.Denied(ctx, by, err)
+	err = commit.Retry(maxFenced, func() error {
+		if a, err = s.start(ctx, by, r, from); fault.CodeOf(err) == fault.RecordAlreadyExist {
+			return commit.ErrFenced // another request with the external id was first
 		}
-	}
-	return a, fault.New(fault.Unavailable, "the account is busy; try again").After(time.Second)
+		return err
+	})
+	return a, s.Denied(ctx, by, err)
 }
 
 func (s *Approvals) start(ctx context.Context, by audit.By, r WithdrawalRequest,
@@ -208,8 +207,6 @@ func (s *Approvals) Execute(ctx context.Context, x challenge.Execution) (Outgoin
 		return Outgoing{}, fault.New(fault.InvalidState,
 			"the withdrawal is pending in another challenge, or was already requested")
 	}
-	starter := x.Challenge.Starter
-	by := audit.By{UserID: x.Challenge.UserID, IP: starter.IP, RequestID: starter.RequestID}
 	var methods []string
 	resistant := false
 	for _, m := range x.Challenge.CompletedMethods() {
@@ -219,9 +216,15 @@ func (s *Approvals) Execute(ctx context.Context, x challenge.Execution) (Outgoin
 	approved := terms{By: Owner, Fee: &o.Fee, To: o.To, Tag: cmp.Or(o.Tag, o.Request.AddressTag),
 		Methods: strings.Join(methods, "+"), Resistant: resistant,
 		Device: func(ctx context.Context) (policy.Device, error) { return s.device(ctx, x.Challenge) }}
-	return s.enqueue(ctx, by, o.Request, approved, func(recordID string, _ time.Time) commit.Write {
+	return s.enqueue(ctx, approver(x), o.Request, approved, func(recordID string, _ time.Time) commit.Write {
 		return integration.Rebind{Kind: first.Kind, ExternalID: first.ExternalID, From: from, To: recordID}
 	})
+}
+
+// approver returns the owner who has completed a challenge, with the client that started it.
+func approver(x challenge.Execution) audit.By {
+	starter := x.Challenge.Starter
+	return audit.By{UserID: x.Challenge.UserID, IP: starter.IP, RequestID: starter.RequestID}
 }
 
 // knownAfter is the age of a session or of a registered device from which its client is known.
@@ -241,9 +244,7 @@ func (s *Approvals) device(ctx context.Context, c challenge.Challenge) (policy.D
 
 // Refused writes the audit row of an order that the money policy has refused at the end of its challenge.
 func (s *Approvals) Refused(ctx context.Context, x challenge.Execution, refusal error) error {
-	starter := x.Challenge.Starter
-	by := audit.By{UserID: x.Challenge.UserID, IP: starter.IP, RequestID: starter.RequestID}
-	if err := s.Denied(ctx, by, refusal); fault.CodeOf(err) == fault.Internal {
+	if err := s.Denied(ctx, approver(x), refusal); fault.CodeOf(err) == fault.Internal {
 		return err
 	}
 	return nil

@@ -14,7 +14,6 @@ import (
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/storetest"
-	"castellan/domain/money/level"
 	"castellan/domain/money/transaction"
 	"castellan/persistence"
 	"castellan/persistence/money"
@@ -290,9 +289,7 @@ func TestScriptedAttacks(t *testing.T) {
 		r := &raid{desk: l.desk, service: l.Service, credits: map[string][]credited{}, bound: 100,
 			Rand: rand.New(rand.NewPCG(seed, 0)), blocked: map[string]bool{},
 			members: map[string]bool{"t0": true, "t1": true, "t2": true, "twin 1": true, "twin 2": true, "u0": true}}
-		plenty := amount.Must("100000000")
-		r.Limits.Levels = levels{all: []level.Level{{Limits: level.Limits{SendCryptoDaily: plenty,
-			SendCryptoMonthly: plenty}}}}
+		r.unlimited()
 		r.operators("t0", "t1", "t2", "twin 1", "twin 2", "u0")
 		for _, name := range []string{"u1", "u2", "u3", "u4", "u5", "u7", "boss"} {
 			r.m.User(name, func(*user.User) {})

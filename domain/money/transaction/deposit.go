@@ -18,7 +18,6 @@ import (
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/id"
 	"castellan/domain/kit/integration"
-	"castellan/domain/money/currency"
 	"castellan/domain/money/ledger"
 	"castellan/domain/money/policy"
 )
@@ -158,7 +157,8 @@ func (s *Service) reported(ctx context.Context, r *Report) (d Deposit, u user.Us
 	if err := r.check(); err != nil {
 		return d, u, err
 	}
-	pair, ok := s.pair(r.CurrencyCode, r.Network)
+	// Even an inactive pair: an incoming deposit is never rejected for that.
+	pair, ok := s.Currencies.Catalog().Info(&r.CurrencyCode, &r.Network)
 	if !ok {
 		return d, u, fault.Invalid("currencyCode", "is not a currency of this network")
 	}
@@ -178,16 +178,6 @@ func (s *Service) reported(ctx context.Context, r *Report) (d Deposit, u user.Us
 	u, d.ToAddress, err = s.receiver(ctx, *r, pair.ID)
 	d.UserID = u.ID
 	return d, u, err
-}
-
-// pair finds a currency on a network, even an inactive one: an incoming deposit is never rejected for that.
-func (s *Service) pair(currencyCode, network string) (currency.Listed, bool) {
-	for _, l := range s.Currencies.Catalog().Pairs(nil) {
-		if strings.EqualFold(l.Currency.Code, currencyCode) && strings.EqualFold(l.Network.Code, network) {
-			return l, true
-		}
-	}
-	return currency.Listed{}, false
 }
 
 // receiver returns the user of a report, and the address. If the report names the user, the address may be unknown to

@@ -56,28 +56,35 @@ func (d *desk) published(of integration.Type, id string) (n int) {
 	return n
 }
 
+// blocks are the ways in which an account is kept from withdrawing, and their ends.
+func (d *desk) blocks() []block {
+	return []block{
+		{transaction.HeldAccount, fault.AccountNotActive,
+			func() commit.Write { return d.status("u", user.Blocked) },
+			func() commit.Write { return d.status("u", user.Active) }},
+		{transaction.HeldProhibited, fault.WithdrawalProhibited,
+			func() commit.Write { return user.SetWithdrawProhibited{UserID: "u", Prohibited: true} },
+			func() commit.Write { return user.SetWithdrawProhibited{UserID: "u"} }},
+		{transaction.HeldAML, fault.AMLRisky,
+			func() commit.Write { return user.SetAMLStatus{UserID: "u", Status: "highRisk"} },
+			func() commit.Write { return user.SetAMLStatus{UserID: "u", Status: user.NotRisky} }},
+		{transaction.HeldAlarm, "", func() commit.Write { return user.Alarm{UserID: "u", At: d.now()} }, nil},
+	}
+}
+
+type block struct {
+	why        transaction.HeldFor
+	refused    fault.Code // of a resume; "" for none
+	begin, end func() commit.Write
+}
+
 // A claim of an account that was blocked in any way since the request is refused and holds the withdrawal, until the
 // cause is gone and an operator resumes it.
 func TestBlockThenClaim(t *testing.T) {
 	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		d := newDesk(t, db, "u")
 		storetest.Must(t, d.m.Pay("u", "BTC/BTC", "9"))
-		for i, c := range []struct {
-			why         transaction.HeldFor
-			refused     fault.Code
-			block, lift func() commit.Write
-		}{
-			{transaction.HeldAccount, fault.AccountNotActive,
-				func() commit.Write { return d.status("u", user.Blocked) },
-				func() commit.Write { return d.status("u", user.Active) }},
-			{transaction.HeldProhibited, fault.WithdrawalProhibited,
-				func() commit.Write { return user.SetWithdrawProhibited{UserID: "u", Prohibited: true} },
-				func() commit.Write { return user.SetWithdrawProhibited{UserID: "u"} }},
-			{transaction.HeldAML, fault.AMLRisky,
-				func() commit.Write { return user.SetAMLStatus{UserID: "u", Status: "highRisk"} },
-				func() commit.Write { return user.SetAMLStatus{UserID: "u", Status: user.NotRisky} }},
-			{transaction.HeldAlarm, "", func() commit.Write { return user.Alarm{UserID: "u", At: d.now()} }, nil},
-		} {
+		for i, c := range d.blocks() {
 			var ids []string
 			for n := range 4 {
 				o := storetest.Value(d.ask("u", "BTC", 1, fmt.Sprint(c.why, n)))(t)
@@ -89,7 +96,7 @@ func TestBlockThenClaim(t *testing.T) {
 			storetest.Must(t, d.move(claimed, transaction.QueueProcessing))
 			storetest.Must(t, d.move(late[0], transaction.TimeOut))
 			d.advance(time.Minute)
-			d.commit(c.block())
+			d.commit(c.begin())
 			d.advance(time.Minute)
 
 			o, err := d.Move(t.Context(), audit.By{UserID: "service:wallet"},
@@ -114,10 +121,10 @@ func TestBlockThenClaim(t *testing.T) {
 			}
 			storetest.Must(t, d.move(claimed, transaction.QueueSent))
 
-			if c.lift != nil {
+			if c.end != nil {
 				_, err = d.Resume(t.Context(), audit.By{UserID: "op"}, asked, "")
 				storetest.Wants(t, err, c.refused)
-				d.commit(c.lift())
+				d.commit(c.end())
 			}
 			o, err = d.Resume(t.Context(), audit.By{UserID: "op"}, asked, "")
 			storetest.Must(t, err)
@@ -185,14 +192,13 @@ func TestClaimBesideBlock(t *testing.T) {
 	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		d := newDesk(t, db, "u")
 		storetest.Must(t, d.m.Pay("u", "BTC/BTC", "1"))
-		o, err := d.ask("u", "BTC", 1, "x")
-		storetest.Must(t, err)
+		id := d.queue("u", 1, "x")
 		block, claim := d.status("u", user.Blocked), make(chan error, 1)
 		storetest.Must(t, db.InTx(t.Context(), func(ctx context.Context) error {
 			if err := db.Commit(ctx, block); err != nil {
 				return err
 			}
-			go func() { claim <- d.move(o.Queued.ID, transaction.QueueProcessing) }()
+			go func() { claim <- d.move(id, transaction.QueueProcessing) }()
 			for waits := !db.Postgres(); !waits && len(claim) == 0; { // SQLite has one writer
 				n, err := db.Conn(t.Context()).NewSelect().Table("pg_stat_activity").
 					Where("datname = current_database() AND wait_event_type = 'Lock'").Count(t.Context())
@@ -204,9 +210,7 @@ func TestClaimBesideBlock(t *testing.T) {
 			return nil
 		}))
 		storetest.Wants(t, <-claim, fault.InvalidState)
-		if o, err = d.Get(t.Context(), o.Queued.ID); err != nil || o.Queued.Held.Reason != transaction.HeldAccount {
-			t.Errorf("%+v, %v", o.Queued, err)
-		}
+		d.read(id, transaction.QueueWaiting, transaction.HeldAccount)
 	})
 }
 
@@ -221,9 +225,9 @@ func TestOverdueHolds(t *testing.T) {
 		d.judges(`{"match":{"amount":{"over":"50","unit":"TRY"}},`+treasury+`}`,
 			`{"effect":{"type":"APPROVAL","group":"treasury","required":2,"expires":"60h"}}`)
 		begun := d.now()
-		short := storetest.Value(d.ask("u", "BTC", 51, "short"))(t)
+		short := d.queue("u", 51, "short")
 		d.advance(time.Millisecond)
-		long := storetest.Value(d.ask("v", "BTC", 1, "long"))(t)
+		long := d.queue("v", 1, "long")
 		counts := storetest.Value(store.HeldCounts(t.Context()))(t)
 		storetest.Same(t, counts, []transaction.HeldCount{{Reason: transaction.HeldPolicy, Number: 2, Oldest: begun}})
 		late := func(after time.Duration, want ...string) {
@@ -232,11 +236,11 @@ func TestOverdueHolds(t *testing.T) {
 			storetest.Same(t, got, want)
 		}
 		late(90*time.Minute - time.Millisecond)
-		late(90*time.Minute, short.Queued.ID)
-		late(25*time.Hour, short.Queued.ID)
+		late(90*time.Minute, short)
+		late(25*time.Hour, short)
 		d.commit(user.Revoke{UserID: "b", Role: "treasury"})
-		late(24*time.Hour, short.Queued.ID)
-		late(24*time.Hour+time.Millisecond, short.Queued.ID, long.Queued.ID)
+		late(24*time.Hour, short)
+		late(24*time.Hour+time.Millisecond, short, long)
 	})
 }
 
@@ -252,22 +256,13 @@ func TestClaimsBesideBlocks(t *testing.T) {
 		nodes := d.nodes(dbs)
 		var ids [64]string
 		for i := range ids {
-			o := storetest.Value(d.ask("u", "BTC", 1, fmt.Sprint(i)))(t)
-			ids[i] = o.Queued.ID
+			ids[i] = d.queue("u", 1, fmt.Sprint(i))
 		}
-		changes := [4][2]func() commit.Write{
-			{func() commit.Write { return d.status("u", user.Blocked) },
-				func() commit.Write { return d.status("u", user.Active) }},
-			{func() commit.Write { return user.SetWithdrawProhibited{UserID: "u", Prohibited: true} },
-				func() commit.Write { return user.SetWithdrawProhibited{UserID: "u"} }},
-			{func() commit.Write { return user.SetAMLStatus{UserID: "u", Status: "highRisk"} },
-				func() commit.Write { return user.SetAMLStatus{UserID: "u", Status: user.NotRisky} }},
-			{func() commit.Write { return user.Alarm{UserID: "u", At: d.now()} }}}
-		before := 0
+		before, blocks := 0, d.blocks()
 		for round := range *claimRounds {
 			d.advance(time.Minute)
-			change := changes[round%len(changes)]
-			block, answered, failed := change[0](), make(chan struct{}), make(chan error, 1)
+			change := blocks[round%len(blocks)]
+			block, answered, failed := change.begin(), make(chan struct{}), make(chan error, 1)
 			claimed := make(chan struct{}, len(ids))
 			go func() {
 				for range round % 8 { // so many claims are over when the block begins
@@ -290,8 +285,8 @@ func TestClaimsBesideBlocks(t *testing.T) {
 			})
 			storetest.Must(t, <-failed)
 			d.advance(time.Minute)
-			if change[1] != nil {
-				d.commit(change[1]())
+			if change.end != nil {
+				d.commit(change.end())
 			}
 			for _, id := range ids {
 				o := storetest.Value(d.Get(t.Context(), id))(t)

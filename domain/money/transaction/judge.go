@@ -183,12 +183,7 @@ func (j *Judge) read(ctx context.Context, m movement, f policy.Facts) (_ policy.
 		}
 	}
 	if w.Credited {
-		assets := []int64{}
-		for _, l := range j.Catalog().Pairs(nil) {
-			if l.Currency.Code == f.Asset.CurrencyCode {
-				assets = append(assets, l.ID)
-			}
-		}
+		assets := j.Catalog().IDs(func(l currency.Listed) bool { return l.Currency.Code == f.Asset.CurrencyCode })
 		if f.Account.CreditedAt, err = j.Past.Credited(ctx, f.Account.ID, assets...); err != nil {
 			return f, err
 		}
@@ -238,20 +233,11 @@ type prices func(code string, a amount.Sum) (amount.Amount, bool)
 
 // prices returns the prices of some currencies.
 func (j *Judge) prices(ctx context.Context, now time.Time, codes ...string) (prices, error) {
-	var pairs []rate.Pair
-	for _, code := range codes {
-		if c, ok := rate.Code(code); ok && c != lira {
-			pairs = append(pairs, rate.Needed(rate.Pair{Base: c, Quote: lira})...)
-		}
+	all, err := rate.Into(ctx, j.Rates, lira, now, codes...)
+	if err != nil {
+		return nil, err
 	}
-	var last []rate.Quote
-	if len(pairs) > 0 {
-		all, err := j.Rates.Last(ctx, now, pairs...)
-		if err != nil {
-			return nil, err
-		}
-		last = slices.DeleteFunc(all, func(q rate.Quote) bool { return now.Sub(q.At) > maxRateAge })
-	}
+	last := slices.DeleteFunc(all, func(q rate.Quote) bool { return now.Sub(q.At) > maxRateAge })
 	return func(code string, s amount.Sum) (amount.Amount, bool) {
 		a, err := s.Amount()
 		if err != nil {

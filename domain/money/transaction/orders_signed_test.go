@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/account/user"
 	"castellan/domain/kit/amount"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/fault"
@@ -49,8 +48,7 @@ func TestClaimToken(t *testing.T) {
 		d := newDesk(t, db, "u")
 		d.Statements, d.Issuer = unsigned{}, "castellan"
 		storetest.Must(t, d.m.Pay("u", "BTC/BTC", "9"))
-		o := storetest.Value(d.ask("u", "BTC", 5, "<x>"))(t)
-		id, won := o.Queued.ID, make(chan string, 8)
+		id, won := d.queue("u", 5, "<x>"), make(chan string, 8)
 		if n := storetest.Race(t, 8, fault.InvalidState, func(i int) error {
 			_, err := d.claim(id, fmt.Sprint("worker ", i))
 			if err == nil {
@@ -89,12 +87,11 @@ func TestClaimToken(t *testing.T) {
 		storetest.Wants(t, err, fault.InvalidState)
 
 		// A wallet without tokens repeats its claim as before.
-		o, err = d.ask("u", "BTC", 5, "y")
-		storetest.Must(t, err)
+		id = d.queue("u", 5, "y")
 		for range 2 {
-			storetest.Must(t, d.move(o.Queued.ID, transaction.QueueProcessing))
+			storetest.Must(t, d.move(id, transaction.QueueProcessing))
 		}
-		_, err = d.claim(o.Queued.ID, owner)
+		_, err = d.claim(id, owner)
 		storetest.Wants(t, err, fault.InvalidState)
 	})
 }
@@ -110,18 +107,13 @@ func TestAlteredWithdrawal(t *testing.T) {
 			"withdrawal_queue SET address_tag = '1'", "withdrawal_queue SET external_id = 'z'",
 			"withdrawal_queue SET fee_lo = fee_lo + 1", "withdrawal_queue SET user_id = 'v'",
 			"withdrawal SET lo = lo + 1", "withdrawal SET to_address = 'bc1q0ht9tyks4vh7p5p904t340cr9nvahy7u3re7zg'"} {
-			o, err := d.ask("u", "BTC", 5, fmt.Sprint(i))
-			storetest.Must(t, err)
-			id := o.Queued.ID
+			id := d.queue("u", 5, fmt.Sprint(i))
 			persistencetest.Exec(t, db, "UPDATE "+change+" WHERE id = ?", id)
 			storetest.Wants(t, d.move(id, transaction.QueueProcessing), fault.InvalidState)
-			if o, err = d.Get(t.Context(), id); err != nil || o.Queued.Held.Reason != transaction.HeldDigest || !alarms[id] {
-				t.Errorf("%s: %+v, %v, %v", change, o.Queued.Held, alarms[id], err)
-			}
-			_, err = d.Resume(t.Context(), audit.By{UserID: "op"}, id, "")
-			storetest.Wants(t, err, fault.InvalidState)
-			_, err = d.Cancel(t.Context(), audit.By{UserID: "op"}, id, "")
-			storetest.Must(t, err)
+			d.read(id, transaction.QueueWaiting, transaction.HeldDigest)
+			storetest.Equal(t, alarms[id], true, "an alarm after", change)
+			storetest.Wants(t, d.resume("op", id), fault.InvalidState)
+			storetest.Must(t, storetest.Err(d.Cancel(t.Context(), audit.By{UserID: "op"}, id, "")))
 		}
 	})
 }
@@ -235,10 +227,7 @@ func (m moving) Last(_ context.Context, at time.Time, _ ...rate.Pair) ([]rate.Qu
 func unit(t *testing.T, rule string, rates rate.Store, broken bool, hundreds ...int64) (admitted int, last error) {
 	t.Helper()
 	d := newDesk(t, persistencetest.SQLite(t))
-	for i := range hundreds {
-		d.m.User(fmt.Sprint("u", i), func(*user.User) {})
-		storetest.Must(t, d.m.Pay(fmt.Sprint("u", i), "BTC/BTC", "2"))
-	}
+	d.clients(len(hundreds), "2")
 	j := d.judges(rule)
 	if rates != nil {
 		j.Rates = rates
@@ -327,10 +316,7 @@ func TestNarrowGateOfManyLines(t *testing.T) {
 	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		const clients, each = 24, 2
 		d := newDesk(t, db)
-		for i := range clients {
-			d.m.User(fmt.Sprint("u", i), func(*user.User) {})
-			storetest.Must(t, d.m.Pay(fmt.Sprint("u", i), "BTC/BTC", "1"))
-		}
+		d.clients(clients, "1")
 		j := d.judges(sumRule("WITHDRAWAL", "INITIATOR", "24h", "COUNT", "2"),
 			sumRule("WITHDRAWAL", "DESTINATION", "24h", "COUNT", "99"))
 		c := &counting{Past: j.Past}

@@ -217,9 +217,10 @@ func (s *Withdrawals) move(by audit.By, mover Mover, was Queued, o *Outgoing) (m
 	now, w, q := s.Now().UTC().Truncate(time.Millisecond), &o.Withdrawal, &o.Queued
 	switch q.Status {
 	case QueueSuccess:
-		if m, err = s.finalized(w, *q, now); err != nil {
+		if m, err = w.booked(s.Parameters, s.Currencies, *q, now); err != nil {
 			return m, err
 		}
+		w.Status = Finalized
 		m.With = append(m.With, SetWithdrawal{*w}, w.process(*q, now))
 		w.Version++
 	case QueueFailed, QueueCancelled:
@@ -266,21 +267,5 @@ func (s *Withdrawals) move(by audit.By, mover Mover, was Queued, o *Outgoing) (m
 	if is && q.Status != was.Status {
 		m.With = append(m.With, s.event(t, *o, now))
 	}
-	return m, nil
-}
-
-// finalized returns the movement that books a withdrawal, and sets its fields. A withdrawal that has its transfer was
-// booked before it entered the queue.
-func (s *Withdrawals) finalized(w *Withdrawal, q Queued, now time.Time) (m ledger.Movement, err error) {
-	w.Status = Finalized
-	if w.TransferID != "" {
-		return m, nil
-	}
-	pair, _ := s.Currencies.Catalog().Pair(q.Asset)
-	if w.Fee, err = feeOf(s.Parameters, q, pair); err != nil {
-		return m, err
-	}
-	m = w.settle(now)
-	w.TransferID = m.Transfers[0].ID
 	return m, nil
 }

@@ -124,12 +124,8 @@ func expiry(all []policy.Quorum, asked time.Time) (at time.Time) {
 // withdrawalOf returns the movement of a withdrawal.
 func (s *Withdrawals) withdrawalOf(u user.User, pair currency.Listed, to, tag string, a amount.Amount, requested,
 	now time.Time) movement {
-	d := Destination{Key: policy.DestinationKey(pair.Network.Code, to, tag), Address: to, Tag: tag}
-	for _, l := range s.Currencies.Catalog().Pairs(nil) {
-		if l.NetworkID == pair.NetworkID {
-			d.Assets = append(d.Assets, l.ID)
-		}
-	}
+	d := Destination{Key: policy.DestinationKey(pair.Network.Code, to, tag), Address: to, Tag: tag,
+		Assets: s.Currencies.Catalog().IDs(func(l currency.Listed) bool { return l.NetworkID == pair.NetworkID })}
 	return movement{to: d, asset: pair.ID, facts: policy.Facts{Kind: policy.Withdrawal, At: now, Requested: requested,
 		Asset: policy.Asset{CurrencyCode: pair.Currency.Code, Network: pair.Network.Code}, Direction: policy.Out,
 		Amount: a, Destination: policy.DestinationFacts{Key: d.Key}, Account: factsOf(u)}}

@@ -232,8 +232,7 @@ func TestRulesAtTheClaim(t *testing.T) {
 		for _, rule := range []string{`{` + deny + `}`, `{"effect":{"type":"OWNER"}}`, `{` + treasury + `}`,
 			`{` + day + `}`} {
 			d.judges()
-			o := storetest.Value(d.ask("u", "BTC", 1, rule))(t)
-			id := o.Queued.ID
+			id := d.queue("u", 1, rule)
 			ids[rule] = id
 			d.judges(rule)
 			d.advance(time.Minute)
@@ -309,8 +308,7 @@ func TestSums(t *testing.T) {
 		d.judges()
 		var ids []string
 		for i := range 4 {
-			o := storetest.Value(d.ask("w", "BTC", 1, fmt.Sprint("claim", i)))(t)
-			ids = append(ids, o.Queued.ID)
+			ids = append(ids, d.queue("w", 1, fmt.Sprint("claim", i)))
 			d.advance(time.Hour)
 		}
 		d.judges(sum("ACCOUNT", "COUNT", "2"))

@@ -136,13 +136,12 @@ func TestBookedBeforeTheQueue(t *testing.T) {
 		transaction.QueueFailed: fault.InvalidState} {
 		d := newDesk(t, persistencetest.SQLite(t), "u")
 		storetest.Must(t, d.m.Pay("u", "BTC/BTC", "2"))
-		o, err := d.ask("u", "BTC", 50, "x")
-		storetest.Must(t, err)
-		storetest.Must(t, d.move(o.Queued.ID, transaction.QueueProcessing))
-		storetest.Must(t, d.move(o.Queued.ID, transaction.QueueSent))
+		id := d.queue("u", 50, "x")
+		storetest.Must(t, d.move(id, transaction.QueueProcessing))
+		storetest.Must(t, d.move(id, transaction.QueueSent))
 		persistencetest.Exec(t, d.m.DB, "UPDATE withdrawal SET transfer_id = (SELECT MIN(id) FROM transfer)")
-		_, err = d.Move(t.Context(), wallet, transaction.WalletMove{ID: o.Queued.ID, To: to})
-		is, err2 := d.Get(t.Context(), o.Queued.ID)
+		_, err := d.Move(t.Context(), wallet, transaction.WalletMove{ID: id, To: to})
+		is, err2 := d.Get(t.Context(), id)
 		if fault.CodeOf(err) != want || err2 != nil || (is.Queued.Status == to) != (want == "") ||
 			is.Withdrawal.TransferID == "" || (is.Withdrawal.Status == transaction.Finalized) != (want == "") ||
 			d.m.Has("u", "BTC/BTC") != "2 0.51 1.49" {
@@ -257,11 +256,7 @@ func TestWithdrawalsReportFailures(t *testing.T) {
 	}
 	persistencetest.Fails(t, d.m.DB, "integration_claim users balance withdrawal_desk withdrawal_queue withdrawal hold "+
 		"audit integration_event", request)
-	made := func() string {
-		n++
-		o := storetest.Value(d.ask("u", "BTC", 5, fmt.Sprint("x", n)))(t)
-		return o.Queued.ID
-	}
+	made := func() string { n++; return d.queue("u", 5, fmt.Sprint("x", n)) }
 	id := made() // a first success opens the account of the fees, in a unit of its own
 	for _, to := range []transaction.QueueStatus{transaction.QueueProcessing, transaction.QueueSent,
 		transaction.QueueSuccess} {

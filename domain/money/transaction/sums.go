@@ -233,13 +233,7 @@ func (j *Judge) code(asset int64) string {
 // total adds a movement to those before it.
 func (j *Judge) total(key policy.SumKey, f policy.Facts, before []Counted, price prices) (t policy.Total) {
 	accounts := map[string]bool{f.Account.ID: true}
-	t.Number = 1
-	switch key.Of {
-	case policy.Value:
-		t.Sum = f.Value.Sum()
-	case policy.Amount:
-		t.Sum = f.Amount.Sum()
-	}
+	t.Number, t.Sum = 1, key.Term(f)
 	for _, c := range before {
 		code := j.code(c.Asset)
 		if key.Per == policy.PerAsset && code != f.Asset.CurrencyCode {

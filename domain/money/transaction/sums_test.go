@@ -22,7 +22,6 @@ import (
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/money/ledger"
-	"castellan/domain/money/level"
 	"castellan/domain/money/policy"
 	"castellan/domain/money/transaction"
 	"castellan/persistence"
@@ -141,11 +140,10 @@ var sumSteps = flag.Int("sums.steps", 250, "steps of TestWideSumsInRandomOrder, 
 func TestWideSumsInRandomOrder(t *testing.T) {
 	onNodes(t, 3, func(t *testing.T, dbs []*persistence.DB) {
 		db := dbs[0]
-		d, plenty := newDesk(t, db, "u0", "u1", "u2"), amount.Must("1000000")
-		d.Limits.Levels = levels{all: []level.Level{{Limits: level.Limits{SendCryptoDaily: plenty,
-			SendCryptoMonthly: plenty}}}}
+		d := newDesk(t, db)
+		d.unlimited()
+		d.clients(3, "1000")
 		for _, u := range []string{"u0", "u1", "u2"} {
-			storetest.Must(t, d.m.Pay(u, "BTC/BTC", "1000"))
 			storetest.Must(t, d.m.Pay(u, "ETH/ETH", "1000"))
 		}
 		m := &flowModel{desk: d, limits: map[string]int64{"INITIATOR": 900, "ASSET": 1200, "PLATFORM": 2500,
@@ -198,20 +196,14 @@ func TestWideSumsInRandomOrder(t *testing.T) {
 func TestWideSumsInParallel(t *testing.T) {
 	onNodes(t, 3, func(t *testing.T, dbs []*persistence.DB) {
 		d := newDesk(t, dbs[0])
-		for i := range 65 {
-			d.m.User(fmt.Sprint("u", i), func(*user.User) {})
-			storetest.Must(t, d.m.Pay(fmt.Sprint("u", i), "BTC/BTC", "4"))
-		}
-		plenty := amount.Must("1000")
-		d.Limits.Levels = levels{all: []level.Level{{Limits: level.Limits{SendCryptoDaily: plenty,
-			SendCryptoMonthly: plenty}}}}
+		d.clients(65, "4")
+		d.unlimited()
 		for day, per := range []string{"PLATFORM", "DESTINATION"} {
 			d.advance(time.Duration(day) * 24 * time.Hour)
 			d.judges(sumRule("WITHDRAWAL", per, "24h", "VALUE", "100"), sumRule("WITHDRAWAL", "INITIATOR", "1h", "COUNT",
 				"1000"))
 			nodes := d.nodes(dbs)
-			_, err := d.ask("u64", "BTC", 99, "first "+per)
-			storetest.Must(t, err)
+			d.queue("u64", 99, "first "+per)
 			won := storetest.Race(t, 64, fault.PolicyDenied, func(i int) error {
 				return patient(func() error {
 					_, err := nodes[i%len(nodes)].askBy(fmt.Sprint("w", i/3%2), fmt.Sprint("u", i), "BTC", 1, fmt.Sprint(per, i))
@@ -231,14 +223,10 @@ func TestTotalsBesideWriters(t *testing.T) {
 		const writers = 32
 		flow := transaction.Flow{Kind: policy.Withdrawal, Direction: policy.Out}
 		d := newDesk(t, dbs[0])
-		for i := range writers {
-			d.m.User(fmt.Sprint("u", i), func(*user.User) {})
-			storetest.Must(t, d.m.Pay(fmt.Sprint("u", i), "BTC/BTC", "2"))
-		}
+		d.clients(writers, "2")
 		d.judges(sumRule("WITHDRAWAL", "INITIATOR", "72h", "COUNT", "100"))
 		nodes := d.nodes(dbs)
-		old, err := d.ask("u0", "BTC", 1, "old")
-		storetest.Must(t, err)
+		old := d.queue("u0", 1, "old")
 		d.advance(40 * time.Hour)
 		storetest.Race(t, writers+1, "", func(i int) error {
 			n := nodes[i%len(nodes)]
@@ -268,8 +256,7 @@ func TestTotalsBesideWriters(t *testing.T) {
 		past := money.NewTransactions(dbs[0])
 		storetest.Must(t, patient(func() error { return d.Judge.KeepTotals(t.Context(), d.now()) }))
 		storetest.Must(t, past.VerifyTotals(t.Context()))
-		_, err = d.Cancel(t.Context(), audit.By{UserID: "op"}, old.Queued.ID, "")
-		storetest.Must(t, err)
+		storetest.Must(t, storetest.Err(d.Cancel(t.Context(), audit.By{UserID: "op"}, old, "")))
 		storetest.Must(t, past.VerifyTotals(t.Context()))
 		_, sums, err := past.Counted(t.Context(), nil, transaction.CountedQuery{Flow: flow, Initiator: "SERVICE:wallet",
 			After: d.now().Add(-72 * time.Hour)})
@@ -288,8 +275,7 @@ func TestRehearsal(t *testing.T) {
 		begin := d.now()
 		var ids []string
 		for i, n := range []int64{3, 9, 4, 5} {
-			o := storetest.Value(d.ask("u", "BTC", n, fmt.Sprint(i)))(t)
-			ids = append(ids, o.Queued.ID)
+			ids = append(ids, d.queue("u", n, fmt.Sprint(i)))
 			d.advance(30 * time.Minute)
 		}
 		_, err := d.Cancel(t.Context(), audit.By{UserID: "op"}, ids[1], "")

@@ -73,8 +73,7 @@ func (s *Service) UpdateQueue(ctx context.Context, by audit.By, u QueueUpdate) (
 	return q, err
 }
 
-// bookSent books a withdrawal that was sent. A withdrawal that has its transfer was booked, with its fee, before it
-// entered the queue.
+// bookSent books a withdrawal that was sent.
 func (s *Service) bookSent(ctx context.Context, by audit.By, q Queued, w Withdrawal, code string) (_ Withdrawal,
 	err error) {
 	pair, _ := s.Currencies.Catalog().Pair(q.Asset)
@@ -82,31 +81,38 @@ func (s *Service) bookSent(ctx context.Context, by audit.By, q Queued, w Withdra
 		return w, fault.Invalid("currencyCode", "is not the currency of the withdrawal")
 	}
 	now := s.Changes.Now()
-	if w.TransferID == "" {
-		if w.Fee, err = s.fee(q, pair); err != nil {
-			return w, err
-		}
-		m := w.settle(now)
-		if _, err := s.Ledger.Do(ctx, by, m); err != nil {
-			return w, err
-		}
-		w.TransferID = m.Transfers[0].ID
+	m, err := w.booked(s.Parameters, s.Currencies, q, now)
+	if err == nil && len(m.Transfers) > 0 {
+		_, err = s.Ledger.Do(ctx, by, m)
+	}
+	if err != nil {
+		return w, err
 	}
 	w.Status = Processing
 	return w, s.Changes.Commit.Commit(ctx, SetWithdrawal{w}, w.process(q, now))
 }
 
-// settle returns the movement that books a withdrawal. The first transfer, of the amount, settles the hold. The second
-// one, if there is a fee, moves the fee.
-func (w Withdrawal) settle(now time.Time) ledger.Movement {
+// booked returns the movement that books a withdrawal, and sets its fee and transfer. The first transfer, of the
+// amount, settles the hold. The second one, if there is a fee, moves the fee. A withdrawal that has its transfer was
+// booked, with its fee, before it entered the queue: the movement is empty.
+func (w *Withdrawal) booked(parameters *parameter.Cache, currencies *currency.Cache, q Queued, now time.Time) (
+	m ledger.Movement, err error) {
+	if w.TransferID != "" {
+		return m, nil
+	}
+	pair, _ := currencies.Catalog().Pair(q.Asset)
+	if w.Fee, err = feeOf(parameters, q, pair); err != nil {
+		return m, err
+	}
 	from := account(w.UserID, w.Asset)
 	t := ledger.New(now, holdSource, w.ID, from, ledger.Account{Kind: ledger.Treasury, Asset: w.Asset}, w.Amount)
-	m := ledger.Movement{Transfers: []ledger.Transfer{t}, End: []ledger.End{{Hold: w.HoldID, Transfer: t.ID}}}
+	w.TransferID = t.ID
+	m = ledger.Movement{Transfers: []ledger.Transfer{t}, End: []ledger.End{{Hold: w.HoldID, Transfer: t.ID}}}
 	if w.Fee.Sign() > 0 {
 		m.Transfers = append(m.Transfers, ledger.New(now, feeKind, w.ID, from,
 			ledger.Account{Kind: ledger.Fee, Asset: w.Asset}, w.Fee))
 	}
-	return m
+	return m, nil
 }
 
 // process returns the process of a sent withdrawal.
@@ -121,21 +127,17 @@ func (s *Service) code(asset int64) string {
 	return pair.Currency.Code
 }
 
-// fee returns the cost of a withdrawal: its own fee, or else that of its currency (REQ-TX-20).
-func (s *Service) fee(q Queued, pair currency.Listed) (amount.Amount, error) {
-	return feeOf(s.Parameters, q, pair)
-}
-
 // Cost returns the fee of an entry: the booked fee, or else its own fee or the current fee of its currency.
 func (s *Service) Cost(e Entry) amount.Amount {
 	if e.Withdrawal.TransferID != "" {
 		return e.Withdrawal.Fee
 	}
 	pair, _ := s.Currencies.Catalog().Pair(e.Queued.Asset)
-	fee, _ := s.fee(e.Queued, pair) // a fee with too many decimals is shown unchanged
+	fee, _ := feeOf(s.Parameters, e.Queued, pair) // a fee with too many decimals is shown unchanged
 	return fee
 }
 
+// feeOf returns the cost of a withdrawal: its own fee, or else that of its currency (REQ-TX-20).
 func feeOf(parameters *parameter.Cache, q Queued, pair currency.Listed) (amount.Amount, error) {
 	fee := parameter.Fee.In(parameters.Set())[pair.Currency.Code]
 	if q.Fee != nil {
@@ -165,17 +167,15 @@ func (s *Service) Processes(ctx context.Context, q ProcessQuery, userType *strin
 
 // Assets returns the pairs of a currency and a network by their codes, each nil for any; nil if both are. If no pair
 // matches, it returns an id that no row has.
-func (s *Service) Assets(currencyCode, networkCode *string) (ids []int64) {
+func (s *Service) Assets(currencyCode, networkCode *string) []int64 {
 	if currencyCode == nil && networkCode == nil {
 		return nil
 	}
-	for _, l := range s.Currencies.Catalog().Pairs(nil) {
-		if (currencyCode == nil || *currencyCode == l.Currency.Code) &&
-			(networkCode == nil || *networkCode == l.Network.Code) {
-			ids = append(ids, l.ID)
-		}
-	}
-	if ids == nil {
+	ids := s.Currencies.Catalog().IDs(func(l currency.Listed) bool {
+		return (currencyCode == nil || *currencyCode == l.Currency.Code) &&
+			(networkCode == nil || *networkCode == l.Network.Code)
+	})
+	if len(ids) == 0 {
 		return []int64{0}
 	}
 	return ids

@@ -19,7 +19,6 @@ import (
 	"castellan/domain/kit/parameter"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/money/addressbook"
-	"castellan/domain/money/level"
 	"castellan/domain/money/transaction"
 	"castellan/persistence"
 	"castellan/persistence/kit"
@@ -335,9 +334,8 @@ func (m *model) toggle(code string) {
 // from totals by the same statement.
 func TestNarrowSumBesideTotals(t *testing.T) {
 	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
-		d, plenty := newDesk(t, db, "u", "v"), amount.Must("1000")
-		d.Limits.Levels = levels{all: []level.Level{{Limits: level.Limits{SendCryptoDaily: plenty,
-			SendCryptoMonthly: plenty}}}}
+		d := newDesk(t, db, "u", "v")
+		d.unlimited()
 		j := d.judges(sumRule("WITHDRAWAL", "PLATFORM", "3h", "VALUE", "10000"),
 			sumRule("WITHDRAWAL", "ACCOUNT", "1h", "VALUE", "300"))
 		storetest.Must(t, j.KeepTotals(t.Context(), d.now()))

@@ -8,13 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/account/user"
 	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/amount"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/storetest"
-	"castellan/domain/money/level"
 	"castellan/domain/money/transaction"
 	"castellan/persistence"
 	"castellan/persistence/persistencetest"
@@ -245,8 +243,7 @@ func TestApprovalsInParallel(t *testing.T) {
 			d.operators(fmt.Sprint("op", i))
 		}
 		nodes := d.nodes(dbs)
-		o := storetest.Value(d.ask("u", "BTC", 5, "x"))(t)
-		id := o.Queued.ID
+		id := d.queue("u", 5, "x")
 		won := storetest.Race(t, persons, fault.InvalidState, func(i int) error {
 			return patient(func() error { return nodes[i%len(nodes)].resume(fmt.Sprint("op", i), id) })
 		})
@@ -279,13 +276,8 @@ func TestHotGate(t *testing.T) {
 	onNodes(t, 2, func(t *testing.T, dbs []*persistence.DB) {
 		clients := *gateClients
 		d := newDesk(t, dbs[0])
-		for i := range clients {
-			d.m.User(fmt.Sprint("u", i), func(*user.User) {})
-			storetest.Must(t, d.m.Pay(fmt.Sprint("u", i), "BTC/BTC", "100000"))
-		}
-		plenty := amount.Must("100000000")
-		d.Limits.Levels = levels{all: []level.Level{{Limits: level.Limits{SendCryptoDaily: plenty,
-			SendCryptoMonthly: plenty}}}}
+		d.clients(clients, "100000")
+		d.unlimited()
 		each := *gateRequests / clients
 		last, rules := fault.Code(""), []string{sumRule("WITHDRAWAL", "INITIATOR", "24h", "COUNT", fmt.Sprint(each*clients)),
 			sumRule("WITHDRAWAL", "ACCOUNT", "24h", "COUNT", fmt.Sprint(each+1))}[:*gateSums]
@@ -324,15 +316,13 @@ func TestBulkApprovals(t *testing.T) {
 	onNodes(t, 2, func(t *testing.T, dbs []*persistence.DB) {
 		d := newDesk(t, dbs[0], "u")
 		storetest.Must(t, d.m.Pay("u", "BTC/BTC", "1000"))
-		d.Limits.Levels = levels{all: []level.Level{{Limits: level.Limits{SendCryptoDaily: amount.Must("1000000"),
-			SendCryptoMonthly: amount.Must("1000000")}}}}
+		d.unlimited()
 		d.operators("a", "b")
 		d.judges(`{` + treasury + `}`)
 		nodes := d.nodes(dbs)
 		var ids []string
 		for i := range *bulk {
-			o := storetest.Value(d.ask("u", "BTC", 1, fmt.Sprint(i)))(t)
-			ids = append(ids, o.Queued.ID)
+			ids = append(ids, d.queue("u", 1, fmt.Sprint(i)))
 		}
 		began := time.Now()
 		for i, by := range []string{"a", "b"} {

@@ -101,6 +101,28 @@ func newDesk(t *testing.T, db *persistence.DB, users ...string) *desk {
 	return d
 }
 
+// unlimited gives every user limits that no request reaches.
+func (d *desk) unlimited() {
+	most := amount.Must("100000000")
+	d.Limits.Levels = levels{all: []level.Level{{Limits: level.Limits{SendCryptoDaily: most, SendCryptoMonthly: most}}}}
+}
+
+// clients adds users with money: u0, u1, ….
+func (d *desk) clients(n int, sum string) {
+	d.t.Helper()
+	for i := range n {
+		d.m.User(fmt.Sprint("u", i), func(*user.User) {})
+		storetest.Must(d.t, d.m.Pay(fmt.Sprint("u", i), "BTC/BTC", sum))
+	}
+}
+
+// queue requests n hundredths of a bitcoin and returns the id of the withdrawal.
+func (d *desk) queue(user string, n int64, externalID string) string {
+	d.t.Helper()
+	o := storetest.Value(d.ask(user, "BTC", n, externalID))(d.t)
+	return o.Queued.ID
+}
+
 func hundredths(n int64) string { return fmt.Sprintf("%d.%02d", n/100, n%100) }
 
 // ask requests n hundredths of a currency.
@@ -172,9 +194,7 @@ func (d *desk) requestRaces(t *testing.T) {
 func (d *desk) resumeAgainstCancel(t *testing.T) {
 	storetest.Must(t, d.m.Pay("u", "BTC/BTC", "1"))
 	for i := range 10 {
-		o, err := d.ask("u", "BTC", 5, fmt.Sprint(i))
-		storetest.Must(t, err)
-		id := o.Queued.ID
+		id := d.queue("u", 5, fmt.Sprint(i))
 		storetest.Must(t, d.move(id, transaction.TimeOut))
 		storetest.Race(t, 3, fault.InvalidState, func(i int) (err error) {
 			switch i {
@@ -187,8 +207,7 @@ func (d *desk) resumeAgainstCancel(t *testing.T) {
 			}
 			return err
 		})
-		o, err = d.Get(t.Context(), id)
-		storetest.Must(t, err)
+		o := storetest.Value(d.Get(t.Context(), id))(t)
 		want := "1 0.06 0.94"
 		if o.Queued.Status == transaction.QueueCancelled {
 			want = "1 0 1"
@@ -303,12 +322,9 @@ func TestTotalsEndBesideAnotherNode(t *testing.T) {
 			db := persistencetest.OpenWith(t, pgtest.DSN(t), persistence.Options{})
 			flows := []transaction.Flow{{Kind: policy.Withdrawal, Direction: policy.Out}}
 			d := newDesk(t, db)
+			d.clients(3, "2")
 			for i := range 3 {
-				u := fmt.Sprint("u", i)
-				d.m.User(u, func(*user.User) {})
-				storetest.Must(t, d.m.Pay(u, "BTC/BTC", "2"))
-				_, err := d.ask(u, "BTC", 1, u)
-				storetest.Must(t, err)
+				d.queue(fmt.Sprint("u", i), 1, fmt.Sprint(i))
 			}
 			past, now := money.NewTransactions(db), d.now()
 			storetest.Must(t, past.KeepTotals(t.Context(), flows, now.Add(-20*time.Hour), now))

@@ -92,12 +92,9 @@ func (g Group) assets(code string, id *rest.ID) []int64 {
 	if code == "" && id == nil {
 		return nil
 	}
-	out := []int64{}
-	for _, p := range g.Live.Catalog().Pairs(nil) {
-		if (code == "" || strings.EqualFold(p.Currency.Code, code)) && (id == nil || p.Currency.ID == int64(*id)) {
-			out = append(out, p.ID)
-		}
-	}
+	out := g.Live.Catalog().IDs(func(p currency.Listed) bool {
+		return (code == "" || strings.EqualFold(p.Currency.Code, code)) && (id == nil || p.Currency.ID == int64(*id))
+	})
 	if asset, err := strconv.ParseInt(code, 10, 64); err == nil && id == nil {
 		if _, known := g.Live.Catalog().Pair(asset); !known {
 			out = append(out, asset)

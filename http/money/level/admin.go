@@ -48,9 +48,14 @@ func (g Group) listAll(ctx context.Context, _ rest.Caller, _ rest.None) ([]fullL
 
 // addRequest has a level number that fits the column of an account's level.
 type addRequest struct {
-	LevelID              int64          `json:"levelId" minimum:"0" maximum:"1000000" example:"3"`
-	LevelLabel           string         `json:"levelLabel" maxLength:"100" example:"Premium"`
-	IsSpecial            bool           `json:"isSpecial" default:"false" doc:"assigned manually, outside the order"`
+	LevelID    int64  `json:"levelId" minimum:"0" maximum:"1000000" example:"3"`
+	LevelLabel string `json:"levelLabel" maxLength:"100" example:"Premium"`
+	IsSpecial  bool   `json:"isSpecial" default:"false" doc:"assigned manually, outside the order"`
+	limits
+}
+
+// limits are level.Limits of a request.
+type limits struct {
 	SendTryDaily         amount.Amount  `json:"sendLimitTRYDaily" example:"750000"`
 	SendCryptoDaily      amount.Amount  `json:"sendLimitCryptoDaily" example:"750000"`
 	SendTryMonthly       amount.Amount  `json:"sendLimitTRYMonthly" example:"7500000"`
@@ -62,11 +67,7 @@ type addRequest struct {
 }
 
 func (g Group) add(ctx context.Context, who rest.Caller, in addRequest) (out rest.Data[fullLevel], err error) {
-	l := level.Level{ID: in.LevelID, Label: in.LevelLabel, Special: in.IsSpecial, Limits: level.Limits{
-		SendTryDaily: in.SendTryDaily, SendCryptoDaily: in.SendCryptoDaily, SendTryMonthly: in.SendTryMonthly,
-		SendCryptoMonthly: in.SendCryptoMonthly, ReceiveTryDaily: in.ReceiveTryDaily,
-		ReceiveCryptoDaily: in.ReceiveCryptoDaily, ReceiveTryMonthly: in.ReceiveTryMonthly,
-		ReceiveCryptoMonthly: in.ReceiveCryptoMonthly}}
+	l := level.Level{ID: in.LevelID, Label: in.LevelLabel, Special: in.IsSpecial, Limits: level.Limits(in.limits)}
 	return rest.Data[fullLevel]{Data: showAll(l)}, g.Service.Add(ctx, who.By(), l)
 }
 

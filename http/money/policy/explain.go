@@ -3,7 +3,6 @@ package policy
 import (
 	"cmp"
 	"context"
-	"strings"
 	"time"
 
 	"castellan/domain/kit/fault"
@@ -173,13 +172,7 @@ func (g Group) explain(ctx context.Context, _ rest.Caller, in explainRequest) (o
 func alone(f policy.Facts, sums []policy.SumKey) []policy.Total {
 	totals := make([]policy.Total, len(sums))
 	for i, k := range sums {
-		totals[i].Number = 1
-		switch {
-		case k.Of == policy.Value:
-			totals[i].Sum = f.Value.Sum()
-		case k.Of == policy.Amount && strings.EqualFold(k.Currency, f.Asset.CurrencyCode):
-			totals[i].Sum = f.Amount.Sum()
-		}
+		totals[i] = policy.Total{Number: 1, Sum: k.Term(f)}
 	}
 	return totals
 }

@@ -127,28 +127,6 @@ func Run(t *testing.T, open storetest.Open[ledger.Store]) {
 				w.Errorf("owned: %+v", owned)
 			}
 		}),
-		"Refuses": with(func(w *world) {
-			w.must(w.in("1", "1"))
-			for _, c := range []struct {
-				t    ledger.Transfer
-				want error
-			}{
-				{w.out("1", "1.01"), ledger.ErrInsufficient},
-				{w.out("2", "0"), ledger.ErrAmount},
-				{w.out("3", "-1"), ledger.ErrAmount},
-				{w.out("4", "0.001"), ledger.ErrPrecision},
-				{w.in("5", "999999999999999999"), ledger.ErrTooLarge},
-			} {
-				_, err := w.do(w.l, c.t)
-				w.refused(err, c.want)
-			}
-			other := w.treasury
-			other.Asset += 1e6
-			if _, err := w.do(w.l, ledger.New(time.Now(), "x", w.user.Owner, w.user, other, must("1"))); err == nil {
-				w.Error("a transfer between two assets")
-			}
-			w.has("1", "0", "1")
-		}),
 		// Of movements at once, each of which fits alone, one fills the treasury and the others are refused for that.
 		"BoundsTheOperator": with(func(w *world) {
 			var all sync.WaitGroup
