@@ -38,9 +38,7 @@ func table(t *testing.T) map[string]line {
 	for _, row := range rows {
 		out[row[0]+" "+row[1]] = line{row[2], row[3]}
 	}
-	if len(out) != 127 {
-		t.Fatalf("the interface lists %d endpoints, want 127", len(out))
-	}
+	storetest.Equal(t, len(out), 127, "endpoints in the interface")
 	return out
 }
 

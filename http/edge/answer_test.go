@@ -93,9 +93,7 @@ func TestAnswers(t *testing.T) {
 	if a := do(t, s, "GET", "/reply", ""); a.header.Get("Link") != "<x>" || a.header.Get("Cache-Control") != "public" {
 		t.Errorf("headers of a reply: %v", a.header)
 	}
-	if a := do(t, s, "GET", "/headed", ""); a.header.Get("P-Auth") != "token" {
-		t.Errorf("headers of an answer: %v", a.header)
-	}
+	storetest.Equal(t, do(t, s, "GET", "/headed", "").header.Get("P-Auth"), "token", "header of an answer")
 	if a := do(t, s, "GET", "/broken", ""); a.status != 500 || a.code() != "INTERNAL" || strings.Contains(a.body, "func") {
 		t.Errorf("an answer that cannot be encoded: %d %s", a.status, a.body)
 	}
@@ -135,9 +133,8 @@ func TestStandardHeaders(t *testing.T) {
 		}
 	}
 	opts.PublicURL = "http://localhost"
-	if a := do(t, serve(t, opts), "GET", "/", ""); a.header.Get("Strict-Transport-Security") != "" {
-		t.Error("HSTS without https")
-	}
+	storetest.Equal(t, do(t, serve(t, opts), "GET", "/", "").header.Get("Strict-Transport-Security"), "",
+		"HSTS without https")
 }
 
 // TestRequestIDs: a client's request id is in the log beside our own id, and nowhere else, so

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
 )
 
 func TestPresence(t *testing.T) {
@@ -19,10 +20,7 @@ func TestPresence(t *testing.T) {
 		App   string   `json:"app" default:"API"`
 	}
 	full := `{"code":"x","mint":"","flag":false,"list":[]}`
-	got, err := bound[in](t, "POST", "", full)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := storetest.Value(bound[in](t, "POST", "", full))(t)
 	want := in{Code: "x", List: []string{}, Limit: 5, Kinds: []string{"a", "b"}, App: "API"}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
@@ -128,9 +126,7 @@ func (s selfChecking) Validate() error {
 }
 
 func TestValidate(t *testing.T) {
-	if _, err := bound[selfChecking](t, "GET", "begin=2024-01-31&end=2024-01-31T10:00:00Z", ""); err != nil {
-		t.Error(err)
-	}
+	storetest.Must(t, storetest.Err(bound[selfChecking](t, "GET", "begin=2024-01-31&end=2024-01-31T10:00:00Z", "")))
 	_, err := bound[selfChecking](t, "GET", "begin=2024-02-01&end=2024-01-31", "")
 	if got := faults(t, err); !reflect.DeepEqual(got, []string{"begin"}) {
 		t.Errorf("faulty %q", got)

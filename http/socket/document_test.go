@@ -44,9 +44,7 @@ type document struct {
 func read(t *testing.T) (d document) {
 	t.Helper()
 	storetest.Must(t, json.Unmarshal(AsyncAPI, &d))
-	if len(d.Components.Messages) != 2 {
-		t.Fatalf("%d messages", len(d.Components.Messages))
-	}
+	storetest.Equal(t, len(d.Components.Messages), 2, "messages")
 	return d
 }
 

@@ -48,9 +48,7 @@ func TestFrames(t *testing.T) {
 				`"data":[{"success":true,"data":{"sessionKey":"k"},"headers":{"x-auth":"t"}}]}`,
 			`{"challengeId":"c2","action":"LOGIN","event":"ACTION_COMPLETE","data":[{"success":false,"data":{},"headers":{}}]}`,
 		} {
-			if got := slices.Concat(c.texts, d.texts)[i]; string(got) != want {
-				t.Errorf("frame %d is %s", i, got)
-			}
+			storetest.Equal(t, string(slices.Concat(c.texts, d.texts)[i]), want, "frame", i)
 		}
 	})
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"castellan/domain/kit/storetest"
 )
 
 // Grants gives an account a role of its own with some endpoints, and returns its id.
@@ -87,9 +89,7 @@ func Standing(t *testing.T, body []byte) string {
 	if err := json.Unmarshal(body, &a); err != nil || a.Data.ApprovalID == "" {
 		t.Fatalf("%v: %s", err, body)
 	}
-	if _, err := time.Parse(time.RFC3339, a.Data.ExpiresAt); err != nil {
-		t.Error(err)
-	}
+	storetest.Must(t, storetest.Err(time.Parse(time.RFC3339, a.Data.ExpiresAt)))
 	return a.Data.ApprovalID
 }
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 )
 
@@ -120,9 +121,7 @@ func TestMismatchedTokenMethodAndCodeAreRefused(t *testing.T) {
 		}
 		field := func(a blackbox.Answer, want string) {
 			t.Helper()
-			if p := a.Is(t, 400, "INVALID_FIELD").Problem(); p.Field != want {
-				t.Errorf("field %q, want %q: %s", p.Field, want, a)
-			}
+			storetest.Equal(t, a.Is(t, 400, "INVALID_FIELD").Problem().Field, want, "field of", a)
 		}
 		body := func(more ...string) map[string]any {
 			m := map[string]any{"methodId": sms.ID, "method": "SMS", "value": codeOfA}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"testing"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 )
 
@@ -124,9 +125,7 @@ func TestAttemptCountSurvivesKill(t *testing.T) {
 		f := n.Login(t, demo)
 		sms, code := f.Method(t, "SMS"), n.Code(t, demo, "SMS")
 		for want := 4; want >= 0; want-- {
-			if got := blackbox.AttemptsLeft(t, n.Complete(t, f, sms, blackbox.WrongFor(code))); got != want {
-				t.Errorf("attemptsLeft %d, want %d", got, want)
-			}
+			storetest.Equal(t, blackbox.AttemptsLeft(t, n.Complete(t, f, sms, blackbox.WrongFor(code))), want, "attemptsLeft")
 			n.Kill()
 			n = s.Start()
 		}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 )
 
@@ -12,9 +13,7 @@ import (
 // and audited, and running nodes receive it.
 func TestCronKeyCommand(t *testing.T) {
 	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
-		if got := s.Says(0, "cron-key list"); got.Out != "" {
-			t.Errorf("keys from nowhere: %s", got.Out)
-		}
+		storetest.Equal(t, s.Says(0, "cron-key list").Out, "", "keys from nowhere")
 		header := strings.TrimSpace(s.Says(0, "cron-key add rates").Out)
 		name, secret, _ := strings.Cut(header, ".")
 		if name != "rates" || len(secret) < 43 {

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 )
 
@@ -32,9 +33,7 @@ func TestFirewallRulesReachOtherNodes(t *testing.T) {
 		n.Do(t, "GET", blackbox.RulesPath, nil, boss).Is(t, 403, "ACCESS_DENIED")
 
 		s.Says(0, "waf list", "my self", "blacklist", "ACTIVE")
-		if got := s.Says(0, "waf list --status INACTIVE"); got.Out != "" {
-			t.Errorf("waf list --status INACTIVE: %+v", got)
-		}
+		storetest.Equal(t, s.Says(0, "waf list --status INACTIVE").Out, "", "waf list --status INACTIVE")
 		for _, c := range [][]string{{"DENY GET " + blackbox.RulesPath + ", by my self\n", "GET " + blackbox.RulesPath},
 			{"rate_limit  COUNTS\n", "LIMIT orders", "--service", "shop"}} {
 			args := append([]string{"waf", "explain", "--ip", blackbox.Dutch}, c[1:]...)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 )
 
@@ -39,9 +40,7 @@ func TestGatewayGrantIsUsedOnceInCluster(t *testing.T) {
 		on(n).ask(t, "POST", "/orders/7/pay").Is(t, 401, "CHALLENGE_REQUIRED").Read(t, &again)
 		ids[again.Challenge.ChallengeID] = true
 	}
-	if len(ids) != 1 {
-		t.Errorf("three nodes gave %d challenges", len(ids))
-	}
+	storetest.Equal(t, len(ids), 1, "challenges of three nodes")
 	for round, kill := range []bool{false, true} {
 		grant := g.approve(t, g.ask(t, "POST", "/orders/7/pay"))
 		var mu sync.Mutex

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 )
 
@@ -50,12 +51,9 @@ func TestDevelopmentPagesAnswerOnlyThisMachine(t *testing.T) {
 		!strings.Contains(letters[0].Body, letters[0].Code) {
 		t.Errorf("letters %+v", letters)
 	}
-	if all := n.Letters(t, ""); len(all) != 2 {
-		t.Errorf("%d letters in all, want SMS and MAIL", len(all))
-	}
-	if none := n.Do(t, "GET", "/dev/outbox?to=nobody@example.test", nil, nil); string(none.Body) != "[]" {
-		t.Errorf("letters of an unknown address: %s", none)
-	}
+	storetest.Equal(t, len(n.Letters(t, "")), 2, "letters in all")
+	storetest.Equal(t, string(n.Do(t, "GET", "/dev/outbox?to=nobody@example.test", nil, nil).Body), "[]",
+		"letters of an unknown address")
 	console := n.Ok(t, "GET", "/console", nil, nil).Header.Get("Content-Security-Policy")
 	before, after, _ := strings.Cut(console, "'nonce-")
 	nonce, after, _ := strings.Cut(after, "'")

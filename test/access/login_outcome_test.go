@@ -35,9 +35,7 @@ func TestLoginOutcomeSurvivesKill(t *testing.T) {
 func frames(t *testing.T, socket *blackbox.Socket, f blackbox.Flow, token string, m blackbox.Method) {
 	t.Helper()
 	done := socket.Expect(f, "LOGIN", "METHOD_COMPLETE")
-	if string(done) != `{"methodId":"`+m.ID+`","method":"`+m.Name+`"}` {
-		t.Errorf("METHOD_COMPLETE of %s", done)
-	}
+	storetest.Equal(t, string(done), `{"methodId":"`+m.ID+`","method":"`+m.Name+`"}`, "METHOD_COMPLETE")
 	var action struct {
 		Success bool
 		Data    map[string]string

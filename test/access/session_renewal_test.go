@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"castellan/domain/kit/storetest"
 	"castellan/domain/proof/dpop"
 	"castellan/internal/blackbox"
 )
@@ -34,9 +35,7 @@ func TestProofNamesTheService(t *testing.T) {
 		for base, want := range map[string]int{n.URL: 204, "https://evil.example": 401} {
 			h := k.Proof(t, n, "GET", "/x", func(c *dpop.Claims) { c.Target = base + "/x" })
 			h["X-Original-Method"], h["X-Original-URI"], h["X-Original-Host"] = "GET", "/x", strings.TrimPrefix(n.URL, "http://")
-			if got := n.Do(t, "GET", "/guard/check", nil, h); got.Status != want {
-				t.Errorf("at a gateway for %s: %s", base, got)
-			}
+			storetest.Equal(t, n.Do(t, "GET", "/guard/check", nil, h).Status, want, "at a gateway for", base)
 		}
 	})
 }

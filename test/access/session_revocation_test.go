@@ -5,6 +5,7 @@ import (
 	"sync"
 	"testing"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 )
 
@@ -38,9 +39,7 @@ func TestNoSessionSurvivesPasswordChange(t *testing.T) {
 				born++
 				n.Do(t, "GET", blackbox.SessionsPath, nil, blackbox.Headers{"x-auth": token}).Is(t, 401, "TOKEN_REVOKED")
 			}
-			if all := blackbox.Sessions(t, n, mine); len(all) != 1 {
-				t.Fatalf("round %d: %d sessions live, want the one that changed the password", round, len(all))
-			}
+			storetest.Equal(t, len(blackbox.Sessions(t, n, mine)), 1, "sessions after round", round)
 		}
 		t.Logf("%d of 15 logins came first", born)
 	})

@@ -106,9 +106,7 @@ func TestIntentIsSignedAndEvident(t *testing.T) {
 			t.Errorf("the keys %q and %q in\n%s", was, is, list)
 		}
 		verify(early, "--service-key", is[1], "--service-key", was[1])
-		if out := s.Command(early, "intent", "verify", "-", "--service-key", is[1]); out.Code != 1 {
-			t.Errorf("another key of the service: exit %d: %s", out.Code, out.Out)
-		}
+		storetest.Equal(t, s.Command(early, "intent", "verify", "-", "--service-key", is[1]).Code, 1, "exit with another key")
 		file := filepath.Join(t.TempDir(), "evidence.json")
 		storetest.Must(t, os.WriteFile(file, got.Body, 0o600))
 		if out := s.Command("", "intent", "verify", file); out.Code != 0 ||

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 	"castellan/web/webtest"
 )
@@ -86,9 +87,8 @@ func (c clerk) enters(e entry, reason string) {
 	} else {
 		c.Keys(theAmount, e.text)
 	}
-	if held := webtest.Value[string](c.Tab, `document.querySelector('`+theAmount+`').value`); held != e.text {
-		t.Errorf("%s: the field holds %q, want %q", reason, held, e.text)
-	}
+	storetest.Equal(t, webtest.Value[string](c.Tab, `document.querySelector('`+theAmount+`').value`), e.text, reason,
+		"the field holds")
 	means := webtest.Value[[]string](c.Tab, `[...document.querySelectorAll('[data-testid="field-amount-means"]')]
 		.map((e) => e.dataset.value)`)
 	if !slices.Equal(means, e.means) && len(means)+len(e.means) > 0 {
@@ -104,18 +104,14 @@ func (c clerk) enters(e entry, reason string) {
 		return
 	}
 	const sends = `document.querySelector('[data-testid="field-amount-sends"]').dataset.value`
-	if shown := webtest.Value[string](c.Tab, sends); shown != e.sent {
-		t.Errorf("%s: the field shows %s, want %s", reason, shown, e.sent)
-	}
+	storetest.Equal(t, webtest.Value[string](c.Tab, sends), e.sent, reason, "the field shows")
 	c.Click(theSend)
 	c.See(mark("made"))
 	body := webtest.Value[string](c.Tab, `bodies.at(-1)`)
 	if !strings.Contains(body, fmt.Sprintf(`"amount":%q`, e.sent)) {
 		t.Errorf("%s: the request is %s, want the amount %s", reason, body, e.sent)
 	}
-	if got := c.s.Count(fmt.Sprintf("audit WHERE detail = 'C %s BTC; %s'", e.sent, reason)); got != 1 {
-		t.Errorf("%s: %d rows of the audit have the amount %s, want one", reason, got, e.sent)
-	}
+	c.s.Has(1, fmt.Sprintf("audit WHERE detail = 'C %s BTC; %s'", e.sent, reason))
 	c.Click(mark("again"))
 }
 

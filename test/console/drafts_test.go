@@ -3,6 +3,7 @@ package console
 import (
 	"testing"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 	"castellan/internal/porttest"
 	"castellan/web/webtest"
@@ -21,9 +22,8 @@ func TestConsoleKeepsDrafts(t *testing.T) {
 	still := func(when string) {
 		t.Helper()
 		tab.See(theName)
-		if typed := webtest.Value[string](tab, `document.querySelector('`+theName+`').value`); typed != "Night shift" {
-			t.Errorf("%s: the form holds %q", when, typed)
-		}
+		storetest.Equal(t, webtest.Value[string](tab, `document.querySelector('`+theName+`').value`), "Night shift", when,
+			"the form holds")
 	}
 	open := func() { tab.Click(mark("write-/admin/roles")) }
 	open()
@@ -56,7 +56,5 @@ func TestConsoleKeepsDrafts(t *testing.T) {
 	tab.Until(stored + `.includes('Night shift')`)
 	fromChip(tab, "logout")
 	tab.See(mark("email"))
-	if kept := webtest.Value[string](tab, stored); kept != "{}" {
-		t.Errorf("after the logout the tab keeps %s", kept)
-	}
+	storetest.Equal(t, webtest.Value[string](tab, stored), "{}", "after the logout the tab keeps")
 }

@@ -106,12 +106,8 @@ func (m *till) adjust() {
 	m.See(`[data-testid="made"]`)
 	m.See(theDiff)
 	m.look("adjusted")
-	if got := m.s.Count("audit WHERE detail = 'C 0.00000001 BTC; A deposit that was booked short'"); got != 1 {
-		m.t.Errorf("%d rows of the audit have the reason, want one", got)
-	}
-	if got := m.s.Count("deposit WHERE user_id = '" + user + "' AND tx_id LIKE 'console-%'"); got != 1 {
-		m.t.Errorf("%d deposits of the adjustment, want one", got)
-	}
+	m.s.Has(1, "audit WHERE detail = 'C 0.00000001 BTC; A deposit that was booked short'")
+	m.s.Has(1, "deposit WHERE user_id = '"+user+"' AND tx_id LIKE 'console-%'")
 }
 
 // credit finalizes a pending deposit. The service requires the code of the authenticator.
@@ -145,9 +141,7 @@ func (m *till) send() {
 	m.Click(`[data-testid="bulk-send"]`)
 	m.Until(noDialog)
 	m.See(`[data-state="success"]`)
-	if got := m.s.Count("withdrawal_queue WHERE status = 4 AND id = '" + id + "'"); got != 1 {
-		m.t.Error("the withdrawal has not gone out")
-	}
+	m.s.Has(1, "withdrawal_queue WHERE status = 4 AND id = '"+id+"'") // it has gone out
 }
 
 // block makes a blockage and lifts it.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 	"castellan/web/webtest"
 )
@@ -126,15 +127,11 @@ func (o *owner) readsNotifications() {
 	o.Click(row(notifications) + ` input[type="checkbox"]`)
 	o.Click(`[data-path="` + notifications + `"] [data-testid="bulk"] button`)
 	o.Until(`!document.querySelector('[data-path="` + notifications + `"] [data-testid="bulk"]')`)
-	if after := unread(); after != before-1 {
-		t.Errorf("%d notifications are unread after one of %d was read", after, before)
-	}
+	storetest.Equal(t, unread(), before-1, "unread notifications after one was read")
 	o.Click(mark("read-all"))
 	o.Until(`[...document.querySelectorAll('` + row(notifications) + `')]
 		.every((r) => r.querySelectorAll('time').length === 2)`)
-	if after := unread(); after != 0 {
-		t.Errorf("%d notifications are unread after all were read", after)
-	}
+	storetest.Equal(t, unread(), 0, "unread notifications after all were read")
 	o.look("notifications")
 }
 

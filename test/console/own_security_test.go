@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 	"castellan/web/webtest"
 )
@@ -82,9 +83,7 @@ func (o *owner) hasAuthenticator() {
 	text := webtest.Value[string](o.Tab, secret)
 	o.Until(`document.querySelector('main [role="alert"] img').naturalWidth > 100`)
 	codes := strings.Fields(webtest.Value[string](o.Tab, `document.querySelector('main [role="alert"] pre').innerText`))
-	if len(codes) != 5 {
-		t.Errorf("recovery codes %q", codes)
-	}
+	storetest.Equal(t, len(codes), 5, "recovery codes", codes)
 	o.look("authenticator")
 	o.printsCodes()
 	app := blackbox.NewAuthenticator(t, text)
@@ -121,9 +120,7 @@ func (o *owner) printsCodes() {
 	o.Media("print")
 	const shown = `['main [role="alert"] pre', 'main [role="alert"] img', 'main h1', 'header', 'nav']
 		.filter((part) => document.querySelector(part).checkVisibility({ visibilityProperty: true })).join(' ')`
-	if paper := webtest.Value[string](o.Tab, shown); paper != `main [role="alert"] pre` {
-		t.Errorf("printed are %q", paper)
-	}
+	storetest.Equal(t, webtest.Value[string](o.Tab, shown), `main [role="alert"] pre`, "printed")
 	o.Media("screen")
 }
 

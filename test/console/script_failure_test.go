@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 	"castellan/web/webtest"
 )
@@ -113,9 +114,7 @@ func (k keeper) form() {
 	k.Click(mark("challenge-cancel"))
 	k.Until(`!document.querySelector('[data-testid="challenge"]')`)
 	typed := webtest.Value[string](k.Tab, `document.querySelector('[role="dialog"] [data-testid="field-name"]').value`)
-	if typed != "Night shift" {
-		k.t.Errorf("the form holds %q", typed)
-	}
+	storetest.Equal(k.t, typed, "Night shift", "the form holds")
 	k.Press("\x1b")
 	k.Click(mark("draft-discard"))
 	k.Until(noDialog)

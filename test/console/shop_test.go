@@ -165,9 +165,7 @@ func TestShopBehindTheGuard(t *testing.T) {
 	// The service answers the listed origin only.
 	for origin, want := range map[string]string{page: page, strings.Replace(page, "127.0.0.1", "localhost", 1): ""} {
 		a := n.Do(t, "GET", "/auth/2fa/challenge/result", nil, blackbox.Headers{"Origin": origin})
-		if got := a.Header.Get("Access-Control-Allow-Origin"); got != want {
-			t.Errorf("origin %s: answers of %q are readable", origin, got)
-		}
+		storetest.Equal(t, a.Header.Get("Access-Control-Allow-Origin"), want, "allowed for", origin)
 	}
 }
 

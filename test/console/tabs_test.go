@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 	"castellan/web/webtest"
 )
@@ -96,9 +97,8 @@ func (p *pair) still(name string) {
 	p.t.Helper()
 	p.one.Front().See(theName)
 	p.one.Until(`!document.querySelector('[data-testid="lock"]')`)
-	if typed := webtest.Value[string](p.one, `document.querySelector('`+theName+`').value`); typed != name {
-		p.t.Errorf("what was typed is %q, want %q", typed, name)
-	}
+	storetest.Equal(p.t, webtest.Value[string](p.one, `document.querySelector('`+theName+`').value`), name,
+		"what was typed")
 }
 
 // later advances the clocks of both tabs by so many minutes.
@@ -172,9 +172,7 @@ func (p *pair) survivesTheNetwork() {
 	webtest.Value[bool](p.one, `(() => { const b = document.querySelector('[data-testid="send"]');
 		b.click(); b.click(); return true; })()`)
 	p.one.Until(`!document.querySelector('[role="dialog"]')`)
-	if asked := webtest.Value[int](p.one, count) - before; asked != 2 {
-		t.Errorf("%d requests, one of which failed, want 2", asked)
-	}
+	storetest.Equal(t, webtest.Value[int](p.one, count)-before, 2, "requests, one of which failed")
 	if keys := webtest.Value[[]string](p.one, `[...new Set(heard.keys.filter((k, n) => k &&
 		heard.asked[n] === 'POST /admin/roles').slice(-2))]`); len(keys) != 1 || keys[0] == "" {
 		t.Errorf("the keys of one intention are %q", keys)

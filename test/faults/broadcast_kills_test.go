@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 )
 
@@ -55,9 +56,7 @@ func TestFaultsBroadcastSendsOnce(t *testing.T) {
 				}
 				n.Ok(t, "POST", c.path, c.body, blackbox.Headers{"x-auth": boss["x-auth"], "otp": phone.Next(t)}).
 					Read(t, &started)
-				if started.Data.Count != broadcastMany {
-					t.Fatalf("%+v", started)
-				}
+				storetest.Equal(t, started.Data.Count, broadcastMany, "recipients")
 				m := &blackbox.Mailing{Site: s, T: t, Box: box, ID: started.Data.ID, Who: boss, Many: broadcastMany}
 				kills := broadcastKills[s.Kind]
 				for i := range kills {

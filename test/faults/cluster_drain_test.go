@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 )
 
@@ -41,9 +42,7 @@ func TestDrainFinishesOpenRequests(t *testing.T) {
 		if p.Err != nil || p.Code() != "CHALLENGE_NOT_COMPLETED" && p.Code() != "DRAINING" {
 			t.Errorf("the long poll ended with %s, %v", p.Answer, p.Err)
 		}
-		if code := n.Wait(); code != 0 {
-			t.Errorf("exit %d, want 0", code)
-		}
+		storetest.Equal(t, n.Wait(), 0, "exit")
 		if took := time.Since(began); took > blackbox.Within(10) {
 			t.Errorf("the end took %v", took)
 		}

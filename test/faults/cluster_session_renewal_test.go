@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"castellan/domain/kit/storetest"
 	"castellan/domain/proof/dpop"
 	"castellan/internal/blackbox"
 )
@@ -58,9 +59,8 @@ func TestClusterAcceptsAProofOnce(t *testing.T) {
 		if i%2 == 0 {
 			method, path = "POST", blackbox.RenewSessionPath
 		}
-		if won := everywhere(t, c.Nodes, method, path, at(t, k, a, method, path)); won != 1 {
-			t.Fatalf("%s %s: a proof was accepted %d times", method, path, won)
-		}
+		storetest.Equal(t, everywhere(t, c.Nodes, method, path, at(t, k, a, method, path)), 1, "uses of a proof", method,
+			path)
 	}
 
 	// A stolen token is worthless at every node.

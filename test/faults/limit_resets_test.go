@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 )
 
@@ -54,10 +55,8 @@ func TestFaultsResetsHoldWhileTheirNodesAreKilled(t *testing.T) {
 		all.Wait()
 		for _, entity := range its {
 			all.Go(func() {
-				if n := admittedOf(t, c.Nodes, entity, shop); n != resetLimit {
-					t.Errorf("round %d, %s killed: %d admitted of %s after its reset; the limit is %d", round, role, n, entity,
-						resetLimit)
-				}
+				storetest.Equal(t, admittedOf(t, c.Nodes, entity, shop), resetLimit, "admitted after a reset of", entity, "round",
+					round, role)
 			})
 		}
 		all.Wait()

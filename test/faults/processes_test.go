@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 )
 
@@ -82,9 +83,7 @@ func (c *caravan) arrive(t *testing.T) (logins int) {
 		}
 		logins += len(v.past)
 	}
-	if got := c.site.Count("session") - c.before; got != logins {
-		t.Errorf("%d sessions of %d logins", got, logins)
-	}
+	storetest.Equal(t, c.site.Count("session")-c.before, logins, "sessions")
 	c.site.Succeeds("", "audit", "verify")
 	return logins
 }

@@ -47,11 +47,7 @@ func TestFaultsPromotions(t *testing.T) {
 	road := newCaravan(t, s, 4, nodes...)
 	who := s.AddUser("user")
 	ready := func(n *blackbox.Node) int {
-		got, err := n.Try("GET", "/health/ready", nil, nil)
-		if err != nil {
-			t.Error(err)
-		}
-		return got.Status
+		return storetest.Value(n.Try("GET", "/health/ready", nil, nil))(t).Status
 	}
 	var slowest time.Duration
 	road.start(t)
@@ -60,9 +56,7 @@ func TestFaultsPromotions(t *testing.T) {
 		primary.Kill()
 		time.Sleep(1500 * time.Millisecond)
 		for i, n := range nodes {
-			if got := ready(n); got != http.StatusServiceUnavailable {
-				t.Errorf("round %d: node %d is %d without a primary", round, i, got)
-			}
+			storetest.Equal(t, ready(n), http.StatusServiceUnavailable, "round", round, "node", i, "without a primary")
 		}
 		storetest.Must(t, standby.Promote())
 		promoted := time.Now()

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 )
 
@@ -47,9 +48,7 @@ var replaysOfGuesses = []replay{
 			s.wrong(a, f, "MAIL", 5)
 			s.answer(a, f, "MAIL").Is(t, 423, "METHOD_LOCKED")
 			s.Result(f).Is(t, 409, "CHALLENGE_NOT_COMPLETED")
-			if verified() != 0 {
-				t.Error("the action ran")
-			}
+			storetest.Equal(t, verified(), 0, "runs of the action")
 			f = blackbox.FlowOf(t, s.Ask("POST", "/auth/totp/setup", nil, me))
 			if s.answer(a, f, "MAIL").Is(t, 200, ""); verified() != 1 {
 				t.Error("the action did not run")

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 )
 
@@ -21,9 +22,7 @@ func (st stage) imported(hash, password string) (blackbox.Account, blackbox.Outp
 	a.Password = password
 	path := filepath.Join(st.T.TempDir(), "users.jsonl")
 	line := fmt.Sprintf(`{"email":%q,"countryCode":%q,"phoneNumber":%q,"hash":%q}`, a.Mail, a.Country, a.Phone, hash)
-	if err := os.WriteFile(path, []byte(line), 0o600); err != nil {
-		st.T.Fatal(err)
-	}
+	storetest.Must(st.T, os.WriteFile(path, []byte(line), 0o600))
 	return a, st.s.Command("", "user", "import", path)
 }
 
@@ -98,9 +97,7 @@ var replaysOfImports = []replay{
 			const native = 100 * time.Millisecond
 			hash := "$2b$12$abcdefghijklmnopqrstuuIXYkxgxdZ2hTawHKCAwj.tmZI.Ck6r6"
 			slow, got := s.imported(hash, oldPassword)
-			if got.Code != 0 {
-				t.Fatalf("%s%s", got.Out, got.ErrOut)
-			}
+			storetest.Equal(t, got.Code, 0, "exit", got.Out, got.ErrOut)
 			for range 3 { // so that the kind has many identifiers
 				s.imported(hash, oldPassword)
 			}

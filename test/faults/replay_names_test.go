@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 )
 
@@ -14,9 +15,7 @@ var replaysOfNames = []replay{
 		wrong := a
 		wrong.Password, nobody.Password = "not-the-password", "not-the-password"
 		known, unknown := s.Login(wrong).Is(t, 401, "INVALID_CREDENTIALS"), s.Login(nobody)
-		if blackbox.Alike(known) != blackbox.Alike(unknown) {
-			t.Errorf("known: %s, unknown: %s", known, unknown)
-		}
+		storetest.Equal(t, blackbox.Alike(known), blackbox.Alike(unknown))
 		s.begin(a)
 	}, nil},
 	{"CVE-2024-41952", "ZITADEL: with hiding of names enabled, a later step still revealed which names exist",
@@ -101,9 +100,7 @@ var replaysOfNames = []replay{
 					t.Errorf("the letter %+v", l)
 				}
 			}
-			if len(letters) != 8 {
-				t.Errorf("%d letters", len(letters))
-			}
+			storetest.Equal(t, len(letters), 8, "letters")
 		}, nil},
 	{"GHSA-3529-5m8x-rpv3", "supabase/auth: links used the host and the scheme chosen by the client",
 		func(t *testing.T, s stage) {

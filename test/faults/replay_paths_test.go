@@ -86,12 +86,8 @@ var replaysOfPaths = []replay{
 	{"GO-2026-4762", "gRPC: a path without its leading slash was served without a rule", func(t *testing.T, s stage) {
 		unserved(t, s.banned(), []string{blackbox.KeysPath[1:], "*" + blackbox.KeysPath, "." + blackbox.KeysPath, "x" +
 			blackbox.KeysPath, "*"})
-		if got := s.RawStatus(blackbox.RulesPath[1:], "x-auth: "+s.boss["x-auth"]); got != "400" {
-			t.Errorf("without a slash: %s", got)
-		}
-		if got := s.RawStatus(blackbox.RulesPath, "x-auth: "+s.boss["x-auth"]); got != "200" {
-			t.Errorf("the path itself: %s", got)
-		}
+		storetest.Equal(t, s.RawStatus(blackbox.RulesPath[1:], "x-auth: "+s.boss["x-auth"]), "400", "without a slash")
+		storetest.Equal(t, s.RawStatus(blackbox.RulesPath, "x-auth: "+s.boss["x-auth"]), "200", "the path itself")
 	}, nil},
 	{"GO-2026-4950", "fasthttp: a doubly encoded path escaped the folder of files",
 		func(t *testing.T, s stage) {

@@ -16,23 +16,15 @@ import (
 func (st stage) untrusted(target string, headers ...string) string {
 	st.T.Helper()
 	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
-	c, err := d.Dial("tcp", strings.TrimPrefix(st.URL, "http://"))
-	if err != nil {
-		st.T.Fatal(err)
-	}
+	c := storetest.Value(d.Dial("tcp", strings.TrimPrefix(st.URL, "http://")))(st.T)
 	defer c.Close()
 	c.SetDeadline(time.Now().Add(blackbox.Within(10)))
 	text := "GET " + target + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
 	for _, h := range headers {
 		text += h + "\r\n"
 	}
-	if _, err := io.WriteString(c, text+"\r\n"); err != nil {
-		st.T.Fatal(err)
-	}
-	got, err := io.ReadAll(c)
-	if err != nil {
-		st.T.Fatal(err)
-	}
+	storetest.Must(st.T, storetest.Err(io.WriteString(c, text+"\r\n")))
+	got := storetest.Value(io.ReadAll(c))(st.T)
 	return strings.Fields(string(got) + " none none")[1]
 }
 
@@ -58,9 +50,7 @@ var replaysOfProxies = []replay{
 		// Without a trusted proxy, the usual header is ignored.
 		blackbox.Rule(t, s.Node, s.boss, "peer", "blacklist",
 			map[string]any{"targetEntities": []string{"127.0.0.2"}, "targetResources": []string{"GET " + blackbox.KeysPath}})
-		if got := s.untrusted(blackbox.KeysPath, "X-Forwarded-For: "+s.IP); got != "403" {
-			t.Errorf("a peer with a foreign address: %s", got)
-		}
+		storetest.Equal(t, s.untrusted(blackbox.KeysPath, "X-Forwarded-For: "+s.IP), "403", "a peer with a foreign address")
 		storetest.Equal(t, s.untrusted("/health/live", "X-Forwarded-For: "+p.IP), "200", "another path")
 	}, nil},
 	{"CVE-2025-64484", "oauth2-proxy: X_Forwarded_For passed the filter and was read as X-Forwarded-For",
@@ -72,9 +62,7 @@ var replaysOfProxies = []replay{
 			for _, name := range []string{"x_auth", "X_Auth", "x.auth"} {
 				storetest.Equal(t, s.RawStatus(blackbox.SessionsPath, name+": "+s.boss["x-auth"]), "401", name)
 			}
-			if got := s.RawStatus(blackbox.SessionsPath, "X-AUTH: "+s.boss["x-auth"]); got != "200" {
-				t.Errorf("the header itself: %s", got)
-			}
+			storetest.Equal(t, s.RawStatus(blackbox.SessionsPath, "X-AUTH: "+s.boss["x-auth"]), "200", "the header itself")
 		}, nil},
 	{"CVE-2026-40575", "oauth2-proxy: the path in X-Forwarded-Uri was checked instead of the executed one",
 		func(t *testing.T, s stage) {
@@ -104,9 +92,7 @@ var replaysOfProxies = []replay{
 				storetest.Equal(t, a.Header.Get("Access-Control-Allow-Origin"), "", origin, "is allowed as")
 			}
 		}
-		if got := preflight(appOrigin).Header.Get("Access-Control-Allow-Origin"); got != appOrigin {
-			t.Errorf("the app is allowed as %q", got)
-		}
+		storetest.Equal(t, preflight(appOrigin).Header.Get("Access-Control-Allow-Origin"), appOrigin, "the app")
 		for _, wild := range []string{"*", "https://*", "null"} {
 			if got := s.s.CommandWith([]string{"HTTP_CORS_ORIGINS=" + wild}, "", "serve"); !slices.Contains([]int{1, 2},
 				got.Code) {

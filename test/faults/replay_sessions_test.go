@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 )
 
@@ -24,9 +25,7 @@ var replaysOfSessions = []replay{
 			if got["sid"] == sid || got["sub"] != a.ID {
 				t.Errorf("the session %v of %v", got["sid"], got["sub"])
 			}
-			if rows := s.s.Count("session WHERE id = $1 AND user_id = $2", sid, attacker.ID); rows != 1 {
-				t.Errorf("the attacker's session is another user's: %d", rows)
-			}
+			s.s.Has(1, "session WHERE id = $1 AND user_id = $2", sid, attacker.ID)
 			s.sessions(blackbox.Headers{"Cookie": "x-auth=" + done.Header.Get("x-auth")}).Is(t, 401, "UNAUTHENTICATED")
 		}, nil},
 	{"CVE-2024-38513", "Fiber: a session used the id that the client sent",
@@ -99,14 +98,10 @@ var replaysOfSessions = []replay{
 			s.Complete(g, g.Method(t, "SMS"), code).Is(t, 409, "CHALLENGE_CLOSED")
 		}
 		p.Answer(t, f, "APPROVED").Is(t, 409, "CHALLENGE_CLOSED")
-		if got := s.update("a-new-lantern", once); got.Status != 401 {
-			t.Errorf("a reset of before: %s", got)
-		}
+		storetest.Equal(t, s.update("a-new-lantern", once).Status, 401, "a reset of before")
 		letters := len(s.Letters(t, a.Number()))
 		s.reset(a) // gets the usual answer, sends nothing
-		if n := len(s.Letters(t, a.Number())); n != letters {
-			t.Errorf("%d letters to an account that is closed", n-letters)
-		}
+		storetest.Equal(t, len(s.Letters(t, a.Number())), letters, "letters to an account that is closed")
 		s.standing(a, "active")
 		s.Session(a)
 	}, nil},
@@ -155,17 +150,12 @@ var replaysOfSessions = []replay{
 			out := blackbox.FlowOf(t, s.Ask("POST", "/auth/totp/deactivate", nil, me))
 			login := f
 			login.MethodList = out.MethodList // the login's token, the other challenge's methods
-			if got := s.Complete(login, out.Method(t, "SMS"), s.Code(t, a, "SMS")); got.Status/100 != 4 {
-				t.Errorf("another challenge's token: %s", got)
-			}
+			storetest.Equal(t, s.Complete(login, out.Method(t, "SMS"), s.Code(t, a, "SMS")).Status/100, 4,
+				"token of another challenge")
 			s.Complete(f, f.Method(t, "SMS"), code).Is(t, 200, "") // a session, and nothing else
-			if s.s.Count("totp WHERE user_id = $1", a.ID) != 1 {
-				t.Error("the authenticator is gone")
-			}
+			s.s.Has(1, "totp WHERE user_id = $1", a.ID)
 			s.Complete(out, out.Method(t, "TOTP"), app.Next(t)).Is(t, 200, "")
-			if s.s.Count("totp WHERE user_id = $1", a.ID) != 0 {
-				t.Error("the authenticator stayed")
-			}
+			s.s.Has(0, "totp WHERE user_id = $1", a.ID)
 		}, nil},
 	{"CVE-2026-44460", "FileRise: with the password alone, the setup revealed the secret of the existing authenticator",
 		func(t *testing.T, s stage) {

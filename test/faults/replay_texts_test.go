@@ -17,9 +17,7 @@ func packed(t *testing.T, text string) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
-	if _, err := w.Write([]byte(text)); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, storetest.Err(w.Write([]byte(text))))
 	storetest.Must(t, w.Close())
 	return b.Bytes()
 }

@@ -191,11 +191,7 @@ func TestNodeWithoutLeaseIsNotReady(t *testing.T) {
 	n, x, y := c.Join("METRICS_ADDR="+addr), c.Join(), c.Join()
 	blackbox.Whole(t, c)
 	status := func() int {
-		got, err := n.Try("GET", "/health/ready", nil, nil)
-		if err != nil {
-			t.Error(err)
-		}
-		return got.Status
+		return storetest.Value(n.Try("GET", "/health/ready", nil, nil))(t).Status
 	}
 	blackbox.Until(t, blackbox.Within(5), "ready", func() bool { return status() == http.StatusOK })
 	x.Freeze()

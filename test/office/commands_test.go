@@ -32,9 +32,7 @@ func TestConcurrentMigrationsApplyOnce(t *testing.T) {
 				applied++
 			}
 		}
-		if applied != 1 {
-			t.Errorf("%d of %d processes applied migrations, want one", applied, len(got))
-		}
+		storetest.Equal(t, applied, 1, "processes that applied migrations")
 		s.Has(0, "keys")
 		s.Start().Session(t, s.Seeded("user"))
 	})

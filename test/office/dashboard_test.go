@@ -127,9 +127,7 @@ func TestDashboardUsesExportedMetrics(t *testing.T) {
 		}
 		for x := p.GridPos.X; x < p.GridPos.X+p.GridPos.W; x++ {
 			for y := p.GridPos.Y; y < p.GridPos.Y+p.GridPos.H; y++ {
-				if other := taken[[2]int{x, y}]; other != "" {
-					t.Fatalf("%q lies on %q", p.Title, other)
-				}
+				storetest.Equal(t, taken[[2]int{x, y}], "", p.Title, "lies on")
 				taken[[2]int{x, y}] = p.Title
 			}
 		}

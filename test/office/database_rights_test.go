@@ -27,9 +27,7 @@ func TestServiceRunsWithMinimalDatabaseRights(t *testing.T) {
 	owner, role := s.Open(), "service_"+strings.ToLower(rand.Text()[:12])
 	t.Cleanup(func() {
 		for _, text := range []string{"DROP OWNED BY " + role, "DROP ROLE " + role} {
-			if _, err := owner.Exec(text); err != nil {
-				t.Error(err)
-			}
+			storetest.Is(t, storetest.Err(owner.Exec(text)), nil)
 		}
 		owner.Close()
 	})

@@ -115,9 +115,7 @@ func TestChannelWithoutSenderIsUnavailable(t *testing.T) {
 		n := s.Start()
 		user := s.AddUser("user")
 		n.Do(t, "POST", "/auth/login", blackbox.LoginBody(user), nil).Is(t, 409, "MFA_NOT_AVAILABLE")
-		if warned := strings.Count(n.Log(), "key=sms.url severity=feature"); warned != 1 {
-			t.Errorf("%d warnings about SMS, want one", warned)
-		}
+		storetest.Equal(t, strings.Count(n.Log(), "key=sms.url severity=feature"), 1, "warnings about SMS")
 		n.Stop()
 		gateway := s.Gateway()
 		n = s.Start()

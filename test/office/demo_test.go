@@ -251,9 +251,7 @@ func TestDemoContinuesAfterKill(t *testing.T) {
 			endTwice(t, s, rest)
 		}
 		blackbox.Until(t, 4*time.Minute, "the end of the run", rest.Ended) // slow beside other tests
-		if code := rest.Wait(); code != 0 {
-			t.Fatalf("exit %d: %s%s", code, rest.Out(), rest.Log())
-		}
+		storetest.Equal(t, rest.Wait(), 0, "exit", rest.Out(), rest.Log())
 		want, got := digest(t, whole), digest(t, s)
 		for table := range want {
 			storetest.Equal(t, got[table], want[table], table, "after a kill", "otherwise")

@@ -44,9 +44,7 @@ func main() {
 }
 `
 	storetest.Must(t, os.WriteFile(filepath.Join(program, "main.go"), []byte(text), 0o600))
-	if out := ran(t, program, env, "go", "run", "."); out != "https://id.example.com true\n" {
-		t.Errorf("the program printed %q", out)
-	}
+	storetest.Equal(t, ran(t, program, env, "go", "run", "."), "https://id.example.com true\n", "the program printed")
 	modules := strings.Fields(ran(t, program, env, "go", "list", "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}", "."))
 	for _, m := range modules {
 		if m != "shop.example/orders" && m != address+"/client" && !strings.HasPrefix(m, "github.com/gobwas/") &&

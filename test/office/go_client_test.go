@@ -79,9 +79,7 @@ func TestGoClientLogsInByEveryFactor(t *testing.T) {
 		if e, ok := errors.AsType[*client.Error](err); !ok || e.Code != "OTP_INVALID" || *e.AttemptsLeft != 4 {
 			t.Errorf("a wrong code: %v", err)
 		}
-		if err := f.Renew(ctx, sms); client.CodeOf(err) != "RENEW_TOO_EARLY" {
-			t.Errorf("an early renewal: %v", err)
-		}
+		storetest.Equal(t, client.CodeOf(f.Renew(ctx, sms)), "RENEW_TOO_EARLY", "an early renewal")
 		link.lost.Store(1) // the completion is repeated
 		if o := complete(f, "SMS", n.Code(t, demo, "SMS")); o.Action != "LOGIN" || o.XAuth != c.Token || c.Token == "" {
 			t.Errorf("the login came to %+v, token %q", o, c.Token)
@@ -186,12 +184,9 @@ func TestGoClientRenewsByItsKey(t *testing.T) {
 			t.Errorf("%+v, %v", r, err)
 		}
 		thief := &client.Client{URL: c.URL, Token: c.Token}
-		if err := thief.Call(ctx, "GET", "/auth/sessions", nil, nil); client.CodeOf(err) != "DPOP_INVALID" {
-			t.Errorf("a copied token: %v", err)
-		}
-		if err := c.Call(ctx, "POST", "/auth/logout", nil, nil); err != nil {
-			t.Error(err)
-		}
+		storetest.Equal(t, client.CodeOf(thief.Call(ctx, "GET", "/auth/sessions", nil, nil)), "DPOP_INVALID",
+			"a copied token")
+		storetest.Must(t, c.Call(ctx, "POST", "/auth/logout", nil, nil))
 		if _, err := c.RenewSession(ctx); client.CodeOf(err) != "TOKEN_REVOKED" {
 			t.Errorf("after the logout: %v", err)
 		}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 )
 
@@ -51,9 +52,7 @@ func TestJobCommandsCancelAndRetry(t *testing.T) {
 		}
 		s.Says(0, "jobs list --status cancelled", m.ID+"  terms-of-service")
 		items := s.Says(0, "jobs items "+m.ID+" --state done").Out
-		if done := strings.Count(items, "\tdone\t"); done != j.Done {
-			t.Errorf("%d items are done, want %d", done, j.Done)
-		}
+		storetest.Equal(t, strings.Count(items, "\tdone\t"), j.Done, "items are done")
 		s.Says(1, "jobs resend "+m.ID)
 		for _, command := range []string{"watch", "items", "cancel", "resend"} {
 			s.Says(1, "jobs "+command+" nobody", `no job "nobody"`)

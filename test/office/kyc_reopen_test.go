@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"testing"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 )
 
@@ -29,9 +30,7 @@ func TestReopenKYC(t *testing.T) {
 		n.Ok(t, "POST", "/document/upload-document", map[string]any{"fileName": "a.pdf", "description": "another",
 			"base64Data": base64.StdEncoding.EncodeToString([]byte("%PDF-1.7"))},
 			blackbox.Headers{"x-auth": token, "tenant-id": "default"})
-		if state() != "waitingApproval" {
-			t.Errorf("after an upload: %s", state())
-		}
+		storetest.Equal(t, state(), "waitingApproval", "after an upload")
 		blackbox.Until(t, blackbox.Within(5), "two audit rows", func() bool {
 			return s.Count("audit WHERE action = 'KYC_REOPEN' AND user_id = $1", me.ID) == 2
 		})

@@ -23,9 +23,7 @@ func TestLicensesCoverEveryLinkedModule(t *testing.T) {
 		t.Fatalf("go list: %v", err)
 	}
 	printed := blackbox.NewSite(t, "sqlite").Command("", "version", "--licenses")
-	if printed.Code != 0 {
-		t.Fatalf("exit status %d: %s", printed.Code, printed.ErrOut)
-	}
+	storetest.Equal(t, printed.Code, 0, "exit", printed.ErrOut)
 	lines := slices.Compact(slices.Sorted(strings.Lines(string(modules))))
 	for _, module := range lines {
 		if module = strings.TrimSpace(module); module == "" || strings.HasPrefix(module, "castellan/") {

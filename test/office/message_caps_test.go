@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"testing"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 )
 
@@ -42,8 +43,6 @@ func TestMessageCapsSurviveRestart(t *testing.T) {
 				n = s.Start()
 			}
 		}
-		if got := len(n.Letters(t, boss.Number())); got != 4 {
-			t.Errorf("%d letters to the capped phone, want 4", got)
-		}
+		storetest.Equal(t, len(n.Letters(t, boss.Number())), 4, "letters to the capped phone")
 	})
 }

@@ -54,9 +54,8 @@ func TestMetricsFollowConventionsAndCount(t *testing.T) {
 		seeds := blackbox.Value(got, "castellan_commit_functions_total", "write=user.Add") +
 			blackbox.Value(got, "castellan_commit_functions_total", "write=user.Grant") +
 			blackbox.Value(got, "castellan_commit_functions_total", "write=password.SetKinds")
-		if all := blackbox.Value(got, "castellan_commit_functions_total"); all != seeds {
-			t.Errorf("%v transactions left the executor, of which %v made accounts, grants and the count of hashes", all, seeds)
-		}
+		storetest.Equal(t, blackbox.Value(got, "castellan_commit_functions_total"), seeds,
+			"transactions that left the executor")
 		for name, labels := range map[string][]string{
 			"castellan_challenges_started_total":      nil,
 			"castellan_firewall_decisions_total":      {"outcome=allow"},

@@ -66,9 +66,7 @@ func TestCommandsOfInstallation(t *testing.T) {
 	s := blackbox.NewSite(t, "sqlite").Production().Set("HTTP_ADDR="+porttest.Free(t), "DATABASE_URL=")
 	succeeds(t, s, folder, slices.Concat([]string{"read() { PASSWORD='correct horse battery staple 1'; }\n"},
 		commands(t, "operations/install", "/etc/", folder+"/etc/", "/var/lib/", folder+"/lib/"))...)
-	if _, err := os.Stat(folder + "/lib/castellan/castellan.db"); err != nil {
-		t.Error(err)
-	}
+	storetest.Must(t, storetest.Err(os.Stat(folder+"/lib/castellan/castellan.db")))
 }
 
 func TestCommandsOfGrowingAndSizing(t *testing.T) {

@@ -150,9 +150,7 @@ func restore(t *testing.T, s *blackbox.Site, fixture string) (old left) {
 	}
 	conn := storetest.Value(pgx.Connect(t.Context(), s.DSN))(t)
 	defer conn.Close(t.Context())
-	if _, err := conn.PgConn().Exec(t.Context(), string(content)).ReadAll(); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, storetest.Err(conn.PgConn().Exec(t.Context(), string(content)).ReadAll()))
 	return old
 }
 
@@ -212,9 +210,7 @@ func makeUpgradeFixture(t *testing.T, kind string) {
 	storetest.Must(t, os.WriteFile(file+".json", append(text, '\n'), 0o644))
 	packed := storetest.Value(os.Create(file + ".gz"))(t)
 	pack := storetest.Value(gzip.NewWriterLevel(packed, gzip.BestCompression))(t)
-	if _, err := pack.Write(content(t, s)); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, storetest.Err(pack.Write(content(t, s))))
 	storetest.Must(t, pack.Close())
 	storetest.Must(t, packed.Close())
 }
