@@ -2,10 +2,14 @@ package access
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"castellan/domain/factor/intent"
@@ -13,6 +17,167 @@ import (
 	"castellan/domain/proof/device"
 	"castellan/internal/blackbox"
 )
+
+// The demo device, from its enrolment to an approval and a denial.
+func TestDemoDeviceApprovesAndDenies(t *testing.T) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
+		n := blackbox.Patient(s).Start()
+		demo := s.Seeded("user")
+		x, _ := n.Session(t, demo)
+		app := blackbox.Enrolled(t, n, demo, blackbox.Headers{"x-auth": x})
+		file := filepath.Join(t.TempDir(), "device.json")
+		run := func(code int, stdin string, args ...string) blackbox.Output {
+			t.Helper()
+			got := s.Command(stdin, append(append([]string{"device"}, args...), "--key", file)...)
+			if got.Code != code || strings.Contains(got.Out+got.ErrOut, x) {
+				t.Fatalf("device %v: exit %d, %s%s", args, got.Code, got.Out, got.ErrOut)
+			}
+			return got
+		}
+		if got := run(1, "", "ongoing"); !strings.Contains(got.ErrOut, "device enroll") {
+			t.Errorf("without a device: %s", got.ErrOut)
+		}
+		if got := run(1, "\n", "enroll", "--server", n.URL); !strings.Contains(got.ErrOut, "token") {
+			t.Errorf("without a token: %s", got.ErrOut)
+		}
+		run(1, "nonsense\n", "enroll", "--server", n.URL)
+		run(1, x+"\n000000\n", "enroll", "--server", n.URL, "--method", "SMS")
+		if _, err := os.Stat(file); err == nil {
+			t.Error("an enrolment that failed left a device")
+		}
+		// First the token comes from the environment and the code from a flag; then both come from standard
+		// input.
+		for i, alg := range []string{"ES256", "EdDSA"} {
+			var got blackbox.Output
+			if i == 0 {
+				got = s.CommandWith([]string{"DEVICE_TOKEN=" + x}, "", "device", "enroll", "--key", file, "--server",
+					n.URL+"/", "--alg", alg, "--method", "TOTP", "--code", app.Next(t))
+			} else {
+				got = s.Command(x+"\n"+app.Next(t)+"\n", "device", "enroll", "--key", file, "--server", n.URL, "--alg", alg)
+			}
+			if got.Code != 0 || strings.Contains(got.Out+got.ErrOut, x) || !strings.Contains(got.Out, "registered as") {
+				t.Fatalf("enroll: exit %d, %s%s", got.Code, got.Out, got.ErrOut)
+			}
+			st, err := os.Stat(file)
+			if err != nil || st.Mode().Perm() != 0o600 {
+				t.Fatalf("%v, %v", st, err)
+			}
+			if text, err := os.ReadFile(file); err != nil || strings.Contains(string(text), x) {
+				t.Fatalf("the file holds the token, or %v", err)
+			}
+			if i == 0 {
+				if got := run(1, x+"\n000000\n", "enroll", "--server", n.URL); !strings.Contains(got.ErrOut, "exists") {
+					t.Errorf("over another device: %s", got.ErrOut)
+				}
+			}
+			if got := run(0, "", "ongoing"); !strings.Contains(got.Out, "no challenge is pending") {
+				t.Errorf("%s", got.Out)
+			}
+			run(1, "", "approve")
+			f := n.Login(t, demo)
+			if got := run(0, "", "ongoing"); !strings.Contains(got.Out, f.ChallengeID) ||
+				!strings.Contains(got.Out, "Sign-in") ||
+				!strings.Contains(got.Out, "IP address: 127.0.0.1") {
+				t.Errorf("%s", got.Out)
+			}
+			if got := run(0, "", "ongoing", "--json"); !json.Valid([]byte(got.Out)) ||
+				!strings.Contains(got.Out, `"infoTable"`) {
+				t.Errorf("%s", got.Out)
+			}
+			second := n.Login(t, demo)
+			if got := run(1, "", "approve"); !strings.Contains(got.ErrOut, "2 challenges") {
+				t.Errorf("%s", got.ErrOut)
+			}
+			if got := run(0, "", "approve", f.ChallengeID); !strings.Contains(got.Out, "Sign-in: approved, and executed") {
+				t.Errorf("%s", got.Out)
+			}
+			if n.Result(t, f).Is(t, 200, "").Header.Get("x-auth") == "" {
+				t.Error("the login was not completed")
+			}
+			if got := run(0, "", "deny"); !strings.Contains(got.Out, "denied") {
+				t.Errorf("%s", got.Out)
+			}
+			if blackbox.ReadFinal(t, n.Result(t, second).Is(t, 200, "")).ExecResult.Success {
+				t.Error("the denied login succeeded")
+			}
+			// The alarm denies what waits, and needs the id of what has ended.
+			run(1, "", "alarm")
+			third := n.Login(t, demo)
+			if got := run(0, "", "alarm"); !strings.Contains(got.Out, "the challenge is reported") {
+				t.Errorf("%s", got.Out)
+			}
+			if blackbox.ReadFinal(t, n.Result(t, third).Is(t, 200, "")).ExecResult.Success {
+				t.Error("the reported login succeeded")
+			}
+			n.Do(t, "GET", "/auth/sessions", nil, blackbox.Headers{"x-auth": x}).Is(t, 401, "TOKEN_REVOKED")
+			if got := run(0, "", "alarm", third.ChallengeID); !strings.Contains(got.Out, "0 sessions ended") {
+				t.Errorf("%s", got.Out)
+			}
+			x, _ = n.Session(t, demo)
+			if i == 0 {
+				storetest.Must(t, os.Remove(file))
+			}
+		}
+	})
+}
+
+// Alarms that race end all sessions, and none is lost to another one.
+func TestDeviceAlarmsRace(t *testing.T) {
+	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+		n := blackbox.Patient(s).Start()
+		demo := s.Seeded("user")
+		x, _ := n.Session(t, demo)
+		p := blackbox.Enroll(t, n, demo, x, device.ES256, "")
+		f := n.Login(t, demo)
+		const path = blackbox.DevicesPath + "/alarm"
+		body := fmt.Sprintf(`{"challengeId":%q}`, f.ChallengeID)
+		for _, a := range blackbox.Crowd(t, 4, func(int) (blackbox.Answer, error) {
+			return n.Try("POST", path, body, p.Sign(t, "POST", path, []byte(body), device.Claims{}))
+		}) {
+			a.Is(t, 200, "")
+		}
+		n.Do(t, "GET", "/auth/sessions", nil, blackbox.Headers{"x-auth": x}).Is(t, 401, "TOKEN_REVOKED")
+	})
+}
+
+// The bound holds while nodes join and leave and requests go to every node.
+func TestPushLimitHoldsInCluster(t *testing.T) {
+	t.Parallel()
+	c := blackbox.ThreeNodes(t, blackbox.Unlimited...)
+	demo := c.AddUser("user")
+	x, _ := c.Nodes[0].Session(t, demo)
+	blackbox.Enroll(t, c.Nodes[0], demo, x, device.ES256, "")
+	var sent, begun atomic.Int64
+	var wg sync.WaitGroup
+	nodes := slices.Clone(c.Nodes)
+	for i := range 24 {
+		wg.Go(func() {
+			if i == 12 {
+				nodes[2].Kill()
+			}
+			f, err := nodes[i%3].TryLogin(demo)
+			if err != nil { // from a node that has left, or that waits for the owner's successor
+				return
+			}
+			begun.Add(1)
+			if blackbox.Offered(f) {
+				sent.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	c.Forget(nodes[2])
+	c.Join()
+	blackbox.Whole(t, c)
+	for i := range 6 {
+		if blackbox.Offered(c.Nodes[i%3].Login(t, demo)) {
+			sent.Add(1)
+		}
+	}
+	if rows := c.Count("push WHERE state = 0"); rows < 1 || rows > 3 || sent.Load() > 3 || begun.Load() < 3 {
+		t.Errorf("%d starts, %d with a push, %d in the rows", begun.Load(), sent.Load(), rows)
+	}
+}
 
 // shown is an item of the pending pushes with its intent.
 type shown struct {
