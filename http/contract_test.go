@@ -111,9 +111,7 @@ func TestDocumentsNameTheBodyLimits(t *testing.T) {
 		_, part, _ := strings.Cut(string(text), start)
 		part, _, _ = strings.Cut(part, end)
 		for _, limit := range limits {
-			if !strings.Contains(part, limit) {
-				t.Errorf("%s: %q does not name the limit of %s", file, start, limit)
-			}
+			storetest.Contains(t, part, limit, file, start)
 		}
 	}
 	for _, e := range httpapi.Endpoints() {

@@ -185,9 +185,7 @@ func TestRecover(t *testing.T) {
 func TestVerifiedEndpoint(t *testing.T) {
 	totpBoth(t, func(t *testing.T, s *totpSite) {
 		const path = "/test/verified"
-		if text := s.wants(path, `{}`, 403, "OTP_REQUIRED", "otp", "123456"); !strings.Contains(text, "set one up") {
-			t.Errorf("the detail does not say what to do: %s", text)
-		}
+		storetest.Contains(t, s.wants(path, `{}`, 403, "OTP_REQUIRED", "otp", "123456"), "set one up", "detail")
 		s.define()
 		s.wants(path, `{}`, 403, "OTP_REQUIRED")
 		s.wants(path, `{"note":5}`, 400, "INVALID_FIELD", "otp", "nonsense") // fields come first

@@ -224,14 +224,10 @@ func TestProblemDetails(t *testing.T) {
 				t.Errorf("%d, Retry-After %q: %s", a.status, a.header.Get("Retry-After"), a.body)
 			}
 			for _, part := range c.has {
-				if !strings.Contains(a.body, part) {
-					t.Errorf("%s lacks %s", a.body, part)
-				}
+				storetest.Contains(t, a.body, part)
 			}
 			for _, part := range c.hasNot {
-				if strings.Contains(a.body, part) {
-					t.Errorf("%s has %s", a.body, part)
-				}
+				storetest.Lacks(t, a.body, part)
 			}
 		})
 	}
@@ -276,9 +272,7 @@ func TestMessagesAreLocalized(t *testing.T) {
 		if got := strings.Join(all, "; "); p.Message != c.message || got != c.errors {
 			t.Errorf("%s %s in %s: %q, %q", c.path, c.body, c.language, p.Message, got)
 		}
-		if english := do(t, s, "POST", c.path, c.body); !strings.Contains(english.body, `"detail":`+strconv.Quote(p.Detail)) {
-			t.Errorf("%s: the detail is %q in %s", c.path, p.Detail, c.language)
-		}
+		storetest.Contains(t, do(t, s, "POST", c.path, c.body).body, `"detail":`+strconv.Quote(p.Detail), c.path, c.language)
 	}
 }
 

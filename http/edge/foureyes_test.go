@@ -264,9 +264,7 @@ func TestAsked(t *testing.T) {
 			Body: json.RawMessage(`{"id":9,"n":1}`)},
 		`{"id":9,"n":"1"}`: {Method: "DELETE", Query: "id=8&n=1", Body: json.RawMessage(`{"id":9,"n":null}`)},
 	} {
-		if got, err := c.Asked(); err != nil || string(got) != want {
-			t.Errorf("%v\n got %s\nwant %s", err, got, want)
-		}
+		storetest.Equal(t, string(storetest.Value(c.Asked())(t)), want)
 	}
 	if _, err := (Captured{Body: json.RawMessage(`[`)}).Asked(); err == nil {
 		t.Error("it reads what is no JSON")

@@ -132,8 +132,7 @@ func TestAsAdmin(t *testing.T) {
 	c := Captured{Method: "GET", Path: "/either", Caller: rest.Caller{UserID: "chief", AsAdmin: true}}
 	for _, now := range []bool{true, false} {
 		acts = now
-		if out, err := s.RunCaptured(t.Context(), c); err != nil || string(out) != fmt.Sprintf(`{"data":%v}`, now) {
-			t.Errorf("captured, acts %v: %s, %v", now, out, err)
-		}
+		out := storetest.Value(s.RunCaptured(t.Context(), c))(t)
+		storetest.Equal(t, string(out), fmt.Sprintf(`{"data":%v}`, now), "captured")
 	}
 }

@@ -160,9 +160,7 @@ func TestCaller(t *testing.T) {
 		DeviceSignature: "sig", RequestID: c.RequestID,
 		Device: rest.DeviceInfo{Brand: "Acme", Model: "One", Description: "work",
 			UserAgent: "test/1"}, Method: "GET", Path: "/me", RawQuery: "a=b%20c"}
-	if !reflect.DeepEqual(c, want) {
-		t.Errorf("caller %+v\nwant %+v", c, want)
-	}
+	storetest.Same(t, c, want, "caller")
 	storetest.Equal(t, got(do(t, s, "GET", "/me", "", "cf-ipcountry: TR", "x-forwarded-for: 1.2.3.4")).Country, "TR",
 		"country")
 	for _, header := range []string{"XX", "XK", "tr"} {

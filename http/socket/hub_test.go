@@ -65,9 +65,7 @@ func TestLiveOvertakesReplay(t *testing.T) {
 		w.set(func() { w.hook = func(string, int, int) { once() } })
 		c := w.join("c1", time.Hour)
 		c.want("m1", "m2", "m3")
-		if q := w.questions("c1"); !slices.Equal(q, []question{{1, 0}, {1, 1}}) {
-			t.Errorf("questions %v", q)
-		}
+		storetest.Same(t, w.questions("c1"), []question{{1, 0}, {1, 1}}, "questions")
 	})
 }
 
@@ -230,9 +228,7 @@ func TestManyAtOnce(t *testing.T) {
 				stay.mu.Lock()
 				defer stay.mu.Unlock()
 				got := slices.DeleteFunc(slices.Clone(stay.got), func(s string) bool { return s == "ping" })
-				if !slices.Equal(got, want) {
-					t.Errorf("%s got %q", id, got)
-				}
+				storetest.Same(t, got, want, id)
 			})
 		}
 		wg.Wait()

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -181,9 +180,7 @@ func TestLeaving(t *testing.T) {
 		synctest.Wait()
 		b.write(ws.NewCloseFrame(ws.NewCloseFrameBody(ws.StatusGoingAway, "")))
 		b.want("close 1001")
-		if q := w.questions("c1"); !slices.Equal(q, []question{{1, 0}, {2, 0}, {1, 0}, {0, 0}}) {
-			t.Errorf("questions %v", q)
-		}
+		storetest.Same(t, w.questions("c1"), []question{{1, 0}, {2, 0}, {1, 0}, {0, 0}}, "questions")
 		storetest.Equal(t, len(w.hub.rooms), 0, "rooms", w.hub.rooms)
 		w.set(func() { w.fail = errors.New("trouble") })
 		w.join("c2", time.Hour).conn.Close()

@@ -57,8 +57,7 @@ func NewCounter(t *testing.T, s *Site, settings ...string) *Counter {
 
 func (d *Counter) Login(t *testing.T, a Account) Headers {
 	t.Helper()
-	token, _ := d.Session(t, a)
-	return Headers{"x-auth": token}
+	return d.Auth(t, a)
 }
 
 // Adjustment is the body of another adjustment.

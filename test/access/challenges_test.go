@@ -263,9 +263,7 @@ func TestParallelCodesExecuteOnce(t *testing.T) {
 		who, f, sms, code = start()
 		socket := n.Socket(t, f)
 		got = blackbox.CountByCode(crowd(t, all, f, sms, func(int) string { return code }))
-		if want := map[string]int{"200": 1, "409METHOD_ALREADY_COMPLETED": parallel - 1}; !maps.Equal(got, want) {
-			t.Errorf("got %v, want %v", got, want)
-		}
+		storetest.Same(t, got, map[string]int{"200": 1, "409METHOD_ALREADY_COMPLETED": parallel - 1})
 		socket.Expect(f, "LOGIN", "METHOD_COMPLETE")
 		blackbox.CheckFinal(t, f, n.Complete(t, f, f.Method(t, "MAIL"), n.Code(t, who, "MAIL")).Is(t, 200, ""))
 		socket.Expect(f, "LOGIN", "METHOD_COMPLETE")
@@ -323,9 +321,7 @@ func frames(t *testing.T, socket *blackbox.Socket, f blackbox.Flow, token string
 	}
 	outcome := socket.Expect(f, "LOGIN", "ACTION_COMPLETE")
 	storetest.Must(t, json.Unmarshal(outcome, &action))
-	if k := slices.Sorted(maps.Keys(blackbox.Keys(t, outcome))); !slices.Equal(k, []string{"data", "headers", "success"}) {
-		t.Errorf("ACTION_COMPLETE of the keys %v", k)
-	}
+	storetest.Same(t, slices.Sorted(maps.Keys(blackbox.Keys(t, outcome))), []string{"data", "headers", "success"})
 	if !action.Success || len(action.Data) != 1 || action.Data["sessionKey"] != blackbox.ClaimsOf(t, token)["sid"] ||
 		len(action.Headers) != 1 ||
 		action.Headers["x-auth"] != token {

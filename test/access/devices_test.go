@@ -34,12 +34,8 @@ func TestDemoDeviceApprovesAndDenies(t *testing.T) {
 			}
 			return got
 		}
-		if got := run(1, "", "ongoing"); !strings.Contains(got.ErrOut, "device enroll") {
-			t.Errorf("without a device: %s", got.ErrOut)
-		}
-		if got := run(1, "\n", "enroll", "--server", n.URL); !strings.Contains(got.ErrOut, "token") {
-			t.Errorf("without a token: %s", got.ErrOut)
-		}
+		storetest.Contains(t, run(1, "", "ongoing").ErrOut, "device enroll", "without a device")
+		storetest.Contains(t, run(1, "\n", "enroll", "--server", n.URL).ErrOut, "token", "without a token")
 		run(1, "nonsense\n", "enroll", "--server", n.URL)
 		run(1, x+"\n000000\n", "enroll", "--server", n.URL, "--method", "SMS")
 		if _, err := os.Stat(file); err == nil {
@@ -66,13 +62,9 @@ func TestDemoDeviceApprovesAndDenies(t *testing.T) {
 				t.Fatalf("the file holds the token, or %v", err)
 			}
 			if i == 0 {
-				if got := run(1, x+"\n000000\n", "enroll", "--server", n.URL); !strings.Contains(got.ErrOut, "exists") {
-					t.Errorf("over another device: %s", got.ErrOut)
-				}
+				storetest.Contains(t, run(1, x+"\n000000\n", "enroll", "--server", n.URL).ErrOut, "exists", "over another device")
 			}
-			if got := run(0, "", "ongoing"); !strings.Contains(got.Out, "no challenge is pending") {
-				t.Errorf("%s", got.Out)
-			}
+			storetest.Contains(t, run(0, "", "ongoing").Out, "no challenge is pending")
 			run(1, "", "approve")
 			f := n.Login(t, demo)
 			if got := run(0, "", "ongoing"); !strings.Contains(got.Out, f.ChallengeID) ||
@@ -85,34 +77,24 @@ func TestDemoDeviceApprovesAndDenies(t *testing.T) {
 				t.Errorf("%s", got.Out)
 			}
 			second := n.Login(t, demo)
-			if got := run(1, "", "approve"); !strings.Contains(got.ErrOut, "2 challenges") {
-				t.Errorf("%s", got.ErrOut)
-			}
-			if got := run(0, "", "approve", f.ChallengeID); !strings.Contains(got.Out, "Sign-in: approved, and executed") {
-				t.Errorf("%s", got.Out)
-			}
+			storetest.Contains(t, run(1, "", "approve").ErrOut, "2 challenges")
+			storetest.Contains(t, run(0, "", "approve", f.ChallengeID).Out, "Sign-in: approved, and executed")
 			if n.Result(t, f).Is(t, 200, "").Header.Get("x-auth") == "" {
 				t.Error("the login was not completed")
 			}
-			if got := run(0, "", "deny"); !strings.Contains(got.Out, "denied") {
-				t.Errorf("%s", got.Out)
-			}
+			storetest.Contains(t, run(0, "", "deny").Out, "denied")
 			if blackbox.ReadFinal(t, n.Result(t, second).Is(t, 200, "")).ExecResult.Success {
 				t.Error("the denied login succeeded")
 			}
 			// The alarm denies what waits, and needs the id of what has ended.
 			run(1, "", "alarm")
 			third := n.Login(t, demo)
-			if got := run(0, "", "alarm"); !strings.Contains(got.Out, "the challenge is reported") {
-				t.Errorf("%s", got.Out)
-			}
+			storetest.Contains(t, run(0, "", "alarm").Out, "the challenge is reported")
 			if blackbox.ReadFinal(t, n.Result(t, third).Is(t, 200, "")).ExecResult.Success {
 				t.Error("the reported login succeeded")
 			}
 			n.Do(t, "GET", "/auth/sessions", nil, blackbox.Headers{"x-auth": x}).Is(t, 401, "TOKEN_REVOKED")
-			if got := run(0, "", "alarm", third.ChallengeID); !strings.Contains(got.Out, "0 sessions ended") {
-				t.Errorf("%s", got.Out)
-			}
+			storetest.Contains(t, run(0, "", "alarm", third.ChallengeID).Out, "0 sessions ended")
 			x, _ = n.Session(t, demo)
 			if i == 0 {
 				storetest.Must(t, os.Remove(file))
@@ -197,9 +179,7 @@ func TestIntentIsSignedAndEvident(t *testing.T) {
 		who := blackbox.Admin(t, s, n)
 		policy := blackbox.Policy(t, n, who, "LOGIN", 1, `[["PUSH"],["SMS"]]`, `,"intent":"required"`)
 		policies := string(n.Ok(t, "GET", "/admin/system/mfa/policies", nil, who).Body)
-		if !strings.Contains(policies, `"intent":"required"`) {
-			t.Errorf("the policies do not show the option: %s", policies)
-		}
+		storetest.Contains(t, policies, `"intent":"required"`, "policies")
 
 		f := n.Login(t, demo)
 		item := intentOf(t, p, f)
@@ -210,9 +190,7 @@ func TestIntentIsSignedAndEvident(t *testing.T) {
 		if err != nil || d.ChallengeID != f.ChallengeID || d.Action != "LOGIN" || d.Title == "" || len(d.Rows) < 2 {
 			t.Fatalf("%v: %s", err, item.Intent)
 		}
-		if plain := string(p.Ongoing(t).Body); strings.Contains(plain, "intent") {
-			t.Errorf("without the parameter: %s", plain)
-		}
+		storetest.Lacks(t, string(p.Ongoing(t).Body), "intent", "without the parameter")
 		claim := func(value string) func(*device.Claims) { return func(c *device.Claims) { c.Intent = value } }
 		for _, wrong := range []string{"", "x", item.IntentDigest + "x", intent.Digest([]byte("another"))} {
 			p.Answer(t, f, "APPROVED", claim(wrong)).Is(t, 401, "DEVICE_SIGNATURE_INVALID")

@@ -143,9 +143,7 @@ func TestGatewayRefusals(t *testing.T) {
 		g.ask(t, "POST", "/free", blackbox.Headers{"X-Original-Host": "other.example"}).Is(t, 403, "FORBIDDEN")
 		a := g.Ok(t, "POST", "/admin/guard/explain", map[string]string{"host": "shop.example", "method": "POST",
 			"path": "/orders/7/pay.json"}, g.boss)
-		if text := string(a.Body); !strings.Contains(text, `"reason":"AMBIGUOUS_PATH","detail":"routers`) {
-			t.Errorf("explained: %s", text)
-		}
+		storetest.Contains(t, string(a.Body), `"reason":"AMBIGUOUS_PATH","detail":"routers`, "explained")
 		g.route(t, `{"host":"shop.example","method":"POST","path":"/orders/*/pay.json","mode":"session"}`)
 		g.ask(t, "POST", "/orders/7/pay.json").Is(t, 204, "")
 		blackbox.Until(t, 20*time.Second, "the doctor lists the refused spelling", func() bool {
@@ -281,9 +279,7 @@ func TestGoClientBehindGateway(t *testing.T) {
 			text, err := io.ReadAll(a.Body)
 			return string(text), err
 		}
-		if got, err := send(""); err != nil || got != g.owner.ID+` {"pay":1}` {
-			t.Errorf("%q, %v", got, err)
-		}
+		storetest.Equal(t, storetest.Value(send(""))(t), g.owner.ID+` {"pay":1}`)
 		if !strings.HasPrefix(digest, "sha-256=:") {
 			t.Errorf("the digest of the body is %q", digest)
 		}
@@ -300,9 +296,7 @@ func TestGoClientBehindGateway(t *testing.T) {
 		storetest.Must(t, err)
 		m, _ := f.Method("SMS")
 		storetest.Must(t, storetest.Err(f.Complete(t.Context(), m, g.Code(t, g.owner, "SMS"))))
-		if got, err := send(""); err != nil || got != g.owner.ID+` {"pay":1}` {
-			t.Errorf("with a key: %q, %v", got, err)
-		}
+		storetest.Equal(t, storetest.Value(send(""))(t), g.owner.ID+` {"pay":1}`, "with a key")
 		g.ask(t, "POST", "/pay", blackbox.Headers{"x-auth": c.Token}).Is(t, 401, "DPOP_INVALID")
 		if got, err := send("0"); client.CodeOf(err) == "" {
 			t.Errorf("a wrong code: %q, %v", got, err)

@@ -1,7 +1,6 @@
 package console
 
 import (
-	"strings"
 	"testing"
 
 	"castellan/domain/kit/storetest"
@@ -101,9 +100,7 @@ func (k keeper) fails(failed func() string, heal func()) {
 	address := failed()
 	k.Until(`document.querySelector('main [data-testid="problem"]')?.innerText.includes('NETWORK')`)
 	k.still()
-	if !strings.Contains(address, "/console/files/") {
-		k.t.Errorf("the request to %s failed, want that of a script", address)
-	}
+	storetest.Contains(k.t, address, "/console/files/", "failed request")
 	heal()
 	k.Click("main " + mark("again"))
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"castellan/domain/kit/storetest"
 	httpapi "castellan/http"
 	"castellan/http/rest"
 	"castellan/internal/blackbox"
@@ -195,9 +196,7 @@ func rolesOf(t *testing.T, n *blackbox.Node, reader blackbox.Account) {
 		share(tab, token)
 		tab.Until(`document.querySelector('[data-testid="nav-/"]') !== null`)
 		tab.Until(drawn)
-		if got := webtest.Value[[]string](tab, screens); !slices.Equal(got, role.menu) {
-			t.Errorf("%s: the menu is %v, want %v", role.name, got, role.menu)
-		}
+		storetest.Same(t, webtest.Value[[]string](tab, screens), role.menu, role.name, "the menu")
 		if role.name == "support" { // home starts the search of a customer
 			menuTo(tab, "/")
 			tab.See(`[data-testid="home.newest"] [data-testid="person"]`)

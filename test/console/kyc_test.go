@@ -40,8 +40,7 @@ func newCases(t *testing.T, s *blackbox.Site, n int, kinds ...int) *cases {
 	t.Helper()
 	node := s.Start()
 	boss := s.Seeded("admin")
-	token, _ := node.Session(t, boss)
-	c := &cases{Node: node, t: t, site: s, admin: blackbox.Headers{"x-auth": token}, reviewer: s.AddUser("user")}
+	c := &cases{Node: node, t: t, site: s, admin: node.Auth(t, boss), reviewer: s.AddUser("user")}
 	blackbox.Role(t, node, c.admin, c.reviewer, "reviewer", reviewerMay...)
 	for i := range n {
 		c.ids = append(c.ids, c.person(i))

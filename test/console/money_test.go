@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -27,8 +26,7 @@ func TestConsoleMoney(t *testing.T) {
 	s, who := blackbox.NewDemoSite(t), blackbox.DemoAdmin()
 	m := &till{viewer{webtest.Browser(t), t}, s, s.Start()}
 	consoleLogin(t, m.Tab, m.n, who, "/balances")
-	session, _ := m.n.Session(t, who)
-	app := blackbox.Enrolled(t, m.n, who, blackbox.Headers{"x-auth": session})
+	app := blackbox.Enrolled(t, m.n, who, m.n.Auth(t, who))
 	m.reads()
 	m.adjust()
 	m.credit(app)
@@ -279,9 +277,7 @@ func (c clerk) enters(e entry, reason string) {
 	c.Click(theSend)
 	c.See(mark("made"))
 	body := webtest.Value[string](c.Tab, `bodies.at(-1)`)
-	if !strings.Contains(body, fmt.Sprintf(`"amount":%q`, e.sent)) {
-		t.Errorf("%s: the request is %s, want the amount %s", reason, body, e.sent)
-	}
+	storetest.Contains(t, body, fmt.Sprintf(`"amount":%q`, e.sent), reason, "request")
 	c.s.Has(1, fmt.Sprintf("audit WHERE detail = 'C %s BTC; %s'", e.sent, reason))
 	c.Click(mark("again"))
 }

@@ -79,9 +79,7 @@ func (o *owner) seesOnlyOwn() {
 	t := o.t
 	t.Helper()
 	o.Until(`location.pathname === '/console/me'`) // home has no work for a customer
-	if got := webtest.Value[[]string](o.Tab, screens); !slices.Equal(got, ownMenu) {
-		t.Errorf("the menu is %v, want %v", got, ownMenu)
-	}
+	storetest.Same(t, webtest.Value[[]string](o.Tab, screens), ownMenu, "the menu")
 	for _, screen := range append(slices.Clone(ownMenu[1:]), ownMenu[0]) {
 		menuTo(o.Tab, screen)
 		if problems := webtest.Value[[]string](o.Tab, complaints); len(problems) > 0 {
@@ -156,9 +154,7 @@ func (o *owner) keepsAddress() {
 	o.confirms()
 	o.Until("!" + oneDialog)
 	o.rows(blackbox.AddressesPath, 1)
-	if text := o.Text(row(blackbox.AddressesPath)); !strings.Contains(text, "Colder wallet") {
-		t.Errorf("the address book shows %q", text)
-	}
+	storetest.Contains(t, o.Text(row(blackbox.AddressesPath)), "Colder wallet", "the address book shows")
 	o.look("addresses")
 }
 

@@ -3,7 +3,6 @@ package console
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"os"
 	"strings"
 	"testing"
@@ -23,8 +22,7 @@ func TestConsoleWithdrawalQueue(t *testing.T) {
 	who := blackbox.DemoAdmin()
 	m := &till{viewer{webtest.Browser(t), t}, s, s.Start()}
 	consoleLogin(t, m.Tab, m.n, who, "/withdrawals?statusCode=6")
-	session, _ := m.n.Session(t, who)
-	auth := blackbox.Headers{"x-auth": session}
+	auth := m.n.Auth(t, who)
 	app := blackbox.Enrolled(t, m.n, who, auth)
 	m.resume(auth)
 	m.cancel(auth)
@@ -243,9 +241,7 @@ func (m *till) fee(app *blackbox.Authenticator) {
 	m.Until(noDialog)
 	m.names(aRow+":last-child", "BTC", "0.00000001")
 	m.look("fees")
-	if got := m.minimums(); !maps.Equal(got, want) {
-		m.t.Errorf("the minimums are %v, want %v", got, want)
-	}
+	storetest.Same(m.t, m.minimums(), want, "the minimums")
 }
 
 // minimums returns the stored minimum of a withdrawal for each currency.
@@ -261,9 +257,7 @@ func (m *till) minimums() map[string]json.Number {
 func (m *till) named() {
 	text := storetest.Value(os.ReadFile("../../console/src/text/en/app.json"))(m.t)
 	for action := range strings.SplitSeq(m.s.Text("SELECT group_concat(DISTINCT action) FROM audit"), ",") {
-		if !strings.Contains(string(text), `"act.`+action+`"`) {
-			m.t.Errorf("the audit action %s has no name", action)
-		}
+		storetest.Contains(m.t, string(text), `"act.`+action+`"`, "name of an audit action")
 	}
 }
 

@@ -3,11 +3,11 @@ package console
 import (
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"castellan/config"
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 	"castellan/web/webtest"
 )
@@ -59,9 +59,7 @@ func walk(t *testing.T, n *blackbox.Node, token string, looks []look) {
 		tab.Until(`document.querySelector('[data-testid="nav-/"]') !== null`)
 		tab.Until(fmt.Sprintf(`document.documentElement.lang === %q`, look.language))
 		all := webtest.Value[[]string](tab, screens)
-		if !slices.Equal(all, wholeMenu) {
-			t.Errorf("%s: the menu is %v, want %v", look.name, all, wholeMenu)
-		}
+		storetest.Same(t, all, wholeMenu, look.name, "the menu")
 		for i, screen := range all {
 			step := look.name + " " + screen
 			menuTo(tab, screen)

@@ -113,9 +113,7 @@ func TestShopBehindTheGuard(t *testing.T) {
 
 	shop.asks("12.50")
 	barriers(t, tab, "the challenge of the shop")
-	if rows := tab.Text("#rows"); !strings.Contains(rows, "12.50") {
-		t.Errorf("the shop shows %q", rows)
-	}
+	storetest.Contains(t, tab.Text("#rows"), "12.50", "the shop shows")
 	number := tab.Text(".number")
 	open()
 	rows := webtest.Value[string](phone, `document.querySelector('[data-testid="rows"]').textContent`)

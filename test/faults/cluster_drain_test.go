@@ -120,8 +120,7 @@ func TestTwoProcessesStartOnEmptyDatabase(t *testing.T) {
 			if _, err := os.Stat(filepath.Join(s.Dir, "dev-login.txt")); err != nil {
 				s.Dir = other
 			}
-			token, _ := a.Session(t, s.Seeded("user"))
-			b.Ok(t, "GET", blackbox.SessionsPath, nil, blackbox.Headers{"x-auth": token})
+			b.Ok(t, "GET", blackbox.SessionsPath, nil, a.Auth(t, s.Seeded("user")))
 			// A challenge that one process started is completed at the other, once.
 			demo := s.Seeded("user")
 			f := a.Login(t, demo)

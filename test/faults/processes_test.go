@@ -311,8 +311,7 @@ func TestClusterFrozenNodeRefusesEndedSession(t *testing.T) {
 			if long > 10*time.Second && !everyFault {
 				continue
 			}
-			raw, _ := other.Session(t, c.AddUser("user"))
-			token := blackbox.Headers{"x-auth": raw}
+			token := other.Auth(t, c.AddUser("user"))
 			for _, n := range c.Nodes { // every node has cached the token as valid
 				n.Ok(t, "GET", blackbox.SessionsPath, nil, token)
 			}

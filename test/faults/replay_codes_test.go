@@ -3,7 +3,6 @@ package faults
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"strings"
 	"sync"
 	"testing"
@@ -72,9 +71,7 @@ var replaysOfCodes = []replay{
 			got := blackbox.CountByCode(blackbox.Crowd(t, len(flows), func(i int) (blackbox.Answer, error) {
 				return s.TryComplete(flows[i], methodOf(flows[i], "TOTP"), code)
 			}))
-			if want := map[string]int{"200": 1, "422OTP_INVALID": len(flows) - 1}; !maps.Equal(got, want) {
-				t.Errorf("got %v, want %v", got, want)
-			}
+			storetest.Same(t, got, map[string]int{"200": 1, "422OTP_INVALID": len(flows) - 1})
 		}, nil},
 	{"better-auth#10561", "better-auth: two concurrent setups left two authenticators", func(t *testing.T, s stage) {
 		a, me := s.known()

@@ -92,25 +92,19 @@ func TestProcessesWithoutClusterAreNamed(t *testing.T) {
 	const line, finding = "processes serve one database without a cluster", "2 processes serve this database"
 	s := blackbox.NewSite(t, "postgres")
 	a := s.Start()
-	if got := s.Command("", "doctor"); strings.Contains(got.Out, "processes serve") {
-		t.Errorf("one process: %s", got.Out)
-	}
+	storetest.Lacks(t, s.Command("", "doctor").Out, "processes serve", "one process")
 	b := s.Start()
 	blackbox.Until(t, 20*time.Second, "named in both logs", func() bool {
 		return strings.Contains(a.Log(), line) && strings.Contains(b.Log(), line)
 	})
 	s.Says(0, "doctor", finding)
 	boss := blackbox.Admin(t, s, a)
-	if got := a.Do(t, "GET", "/admin/setup", nil, boss); !strings.Contains(got.String(), finding) {
-		t.Errorf("the setup: %s", got)
-	}
+	storetest.Contains(t, a.Do(t, "GET", "/admin/setup", nil, boss).String(), finding, "the setup")
 	whole := blackbox.NewSite(t, "postgres")
 	c := whole.Cluster()
 	c.Join()
 	c.Join()
-	if got := whole.Command("", "doctor"); strings.Contains(got.Out, "processes serve") {
-		t.Errorf("a cluster: %s", got.Out)
-	}
+	storetest.Lacks(t, whole.Command("", "doctor").Out, "processes serve", "a cluster")
 }
 
 // Behind a pooler of sessions the service logs in; behind one of transactions it does not start, and says why.

@@ -58,8 +58,7 @@ func TestFaultsUploadsKeepAcknowledgedFiles(t *testing.T) {
 		a.boss = blackbox.Admin(t, s, n)
 		var users [uploadClients]blackbox.Headers
 		for i := range users {
-			raw, _ := n.Session(t, s.AddUser("user"))
-			users[i] = blackbox.Headers{"x-auth": raw}
+			users[i] = n.Auth(t, s.AddUser("user"))
 		}
 		seen := map[string]bool{} // documents whose bytes were compared
 		for kill := range uploadKills[s.Kind] {

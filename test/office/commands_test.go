@@ -234,20 +234,14 @@ func TestLicensesCoverEveryLinkedModule(t *testing.T) {
 		if module = strings.TrimSpace(module); module == "" || strings.HasPrefix(module, "castellan/") {
 			continue
 		}
-		if !strings.Contains(printed.Out, "\n"+module+": ") {
-			t.Errorf("the notices do not name %s: run make generate", module)
-		}
+		storetest.Contains(t, printed.Out, "\n"+module+": ", "notices; run make generate")
 	}
 	for _, data := range []string{"country-flag-icons", "Unicode CLDR", "IP2Location LITE", "The Go standard library"} {
-		if !strings.Contains(printed.Out, "\n"+data+": ") {
-			t.Errorf("the notices do not name %s", data)
-		}
+		storetest.Contains(t, printed.Out, "\n"+data+": ", "notices")
 	}
 	file := storetest.Value(os.ReadFile("../../Dockerfile"))(t)
 	const copied = "COPY --from=build /src/LICENSE /src/cmd/castellan/THIRD_PARTY_NOTICES /licenses/"
-	if !strings.Contains(string(file), copied) {
-		t.Errorf("the image has no notices: the Dockerfile lacks %q", copied)
-	}
+	storetest.Contains(t, string(file), copied, "Dockerfile")
 }
 
 // A rejected identity returns to the queue after its user uploads another document or an operator reopens it

@@ -125,8 +125,7 @@ func TestDemoFillsEveryList(t *testing.T) {
 			t.Errorf("the second run: exit %d: %s%s", got.Code, got.Out, got.ErrOut)
 		}
 		n := s.Start()
-		token, _ := n.Session(t, blackbox.DemoAccount(1))
-		who := blackbox.Headers{"x-auth": token}
+		who := n.Auth(t, blackbox.DemoAccount(1))
 		fill := map[string]string{}
 		for name, query := range map[string]string{
 			"${user}":     "SELECT id FROM users WHERE email = 'ayse@demo.example'",

@@ -203,9 +203,7 @@ func TestEachNodeGetsOnlyItsOwnKeys(t *testing.T) {
 			t.Errorf("the manifest has %s", line)
 		}
 	}
-	if !strings.Contains(deployed(t, "Dockerfile"), "mkdir -m 700 /out/data\n") {
-		t.Error("the image's /data is open to others")
-	}
+	storetest.Contains(t, deployed(t, "Dockerfile"), "mkdir -m 700 /out/data\n", "Dockerfile")
 }
 
 // commands returns the code blocks of a page for operators in docs, or of one of its sections ("PAGE#SECTION"). changes
@@ -328,9 +326,7 @@ func TestDoctorReportsFindings(t *testing.T) {
 				t.Errorf("%s is not named: %q", key, running.keys("feature"))
 			}
 		}
-		if faults := running.keys("fault"); !slices.Equal(faults, []string{"money policy groups"}) { // no administrator yet
-			t.Errorf("faults of a running service: %q", faults)
-		}
+		storetest.Same(t, running.keys("fault"), []string{"money policy groups"}, "faults of a running service")
 		n.Stop()
 		log := n.Log()
 		for _, f := range running.Findings {

@@ -57,9 +57,7 @@ func TestSigningKeyRotationKeepsTokensValid(t *testing.T) {
 		demo := s.Seeded("user")
 		before, _ := n.Session(t, demo)
 		old := kidOf(t, before)
-		if all := kids(t, n); !slices.Equal(all, []string{old}) {
-			t.Fatalf("published %v, want %s alone", all, old)
-		}
+		storetest.Same(t, kids(t, n), []string{old}, "published")
 		open := n.Login(t, demo)
 		code := n.Code(t, demo, "SMS")
 
@@ -67,9 +65,7 @@ func TestSigningKeyRotationKeepsTokensValid(t *testing.T) {
 		got := s.Says(0, "keys rotate", old+" verifies until ")
 		blackbox.Until(t, blackbox.Within(1), "published", func() bool { return len(kids(t, n)) == 2 })
 		fresh := kids(t, n)[slices.IndexFunc(kids(t, n), func(k string) bool { return k != old })]
-		if !strings.Contains(got.Out, fresh) {
-			t.Errorf("the command names another key than %s: %s", fresh, got.Out)
-		}
+		storetest.Contains(t, got.Out, fresh, "key named by the command")
 		if soon, _ := n.Session(t, demo); kidOf(t, soon) != old && time.Since(began) < blackbox.Within(9) {
 			t.Error("the new key signs before its time")
 		}

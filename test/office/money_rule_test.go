@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 )
 
@@ -27,15 +28,11 @@ func TestMoneyRuleNeedsSecondAdministrator(t *testing.T) {
 		for _, line := range []string{"PATCH " + `{"label":"Large","status":"TRIAL"}`, `DELETE {"label":"Large"}`} {
 			method, body, _ := strings.Cut(line, " ")
 			a := d.Do(t, method, path, body, d.Boss).Is(t, 409, "INVALID_STATE")
-			if !strings.Contains(string(a.Body), "castellan money rule") {
-				t.Errorf("the way out is not named: %s", a)
-			}
+			storetest.Contains(t, string(a.Body), "castellan money rule", "the way out")
 		}
 		s.Succeeds("", "money", "rule", "status", "Large", "TRIAL")
 		const line = "Large                           3  TRIAL  WITHDRAWAL  APPROVAL 2 of admin\n"
-		if got := s.Command("", "money", "rule", "list"); !strings.Contains(got.Out, line) {
-			t.Errorf("%+v", got)
-		}
+		storetest.Contains(t, s.Command("", "money", "rule", "list").Out, line)
 		s.Has(1, "audit WHERE action = 'MONEY_RULE_UPDATE' AND actor_id = 'operator'")
 	})
 }
@@ -65,9 +62,8 @@ func TestDefaultMoneyRules(t *testing.T) {
 		count("", 11)
 		s.Succeeds("", "money", "rule", "template", "turkiye")
 		count("TRIAL", 6)
-		if got := s.Command("", "money", "rule", "template", "turkiye"); !strings.Contains(got.ErrOut, `"MASAK`) {
-			t.Errorf("a template was added twice: %+v", got)
-		}
+		storetest.Contains(t, s.Command("", "money", "rule", "template", "turkiye").ErrOut, `"MASAK`,
+			"a template was added twice")
 		if named() {
 			t.Error("the rules of a template are named")
 		}

@@ -261,8 +261,7 @@ func (p *platform) restored(t *testing.T, s *blackbox.Site, acked []string) {
 
 func (p *platform) login(t *testing.T, n *blackbox.Node) blackbox.Headers {
 	t.Helper()
-	token, _ := n.Session(t, p.Asker)
-	return blackbox.Headers{"x-auth": token}
+	return n.Auth(t, p.Asker)
 }
 
 // refused tries damaged, incomplete and foreign backups. The place stays empty.

@@ -98,8 +98,7 @@ func TestImportedUsersLogIn(t *testing.T) {
 				n.Ok(t, "POST", "/auth/login", blackbox.LoginBody(a), nil)
 			}
 		}
-		xauth, _ := n.Session(t, accounts[0]) // through the second factor
-		n.Ok(t, "GET", "/user/user-profile", nil, blackbox.Headers{"x-auth": xauth})
+		n.Ok(t, "GET", "/user/user-profile", nil, n.Auth(t, accounts[0])) // through the second factor
 		s.Has(len(users), "users WHERE password_hash LIKE '$argon2id$v=19$m=8,t=1,p=1$%' AND email LIKE 'user7%'")
 		s.Has(0, "users WHERE password_hash LIKE '%imported%' OR previous_hash <> ''")
 	})
