@@ -115,7 +115,8 @@ func TestFourEyesShowSecretOnce(t *testing.T) {
 		if len(keys) != 1 || s.Count("service_key") != 1 {
 			t.Fatalf("%d keys were shown", len(keys))
 		}
-		d.Do(t, "GET", "/guard/challenges/none", nil, blackbox.Headers{"service-auth": keys[0]}).Is(t, 404, "CODE")
+		d.Do(t, "GET", "/guard/challenges/none", nil, blackbox.Headers{"service-auth": keys[0]}).
+			Is(t, 404, "RECORD_NOT_FOUND")
 		if hits := blackbox.Find(s.AtRest(), keys[0]); len(hits) > 0 || strings.Contains(d.Log(), keys[0]) {
 			t.Errorf("the key lies open in %v", hits)
 		}
