@@ -140,9 +140,7 @@ func TestCompletions(t *testing.T) {
 	} {
 		s.wants(t, line, c.body, c.want, c.headers...)
 	}
-	if s.answer.MethodID != "" {
-		t.Fatalf("a refused answer was judged: %+v", s.answer)
-	}
+	storetest.Equal(t, s.answer.MethodID, "", "a refused answer was judged")
 	by := func(proof string) device.Request {
 		return device.Request{Proof: proof, Method: "POST", Target: "/auth/2fa/challenge/complete", HasBody: true}
 	}
@@ -178,9 +176,7 @@ func TestCompletions(t *testing.T) {
 	s.wants(t, line, push(both), final(`"success":true`), signed...)
 	s.wants(t, "GET /auth/2fa/challenge/result", "", `{"action":"LOGIN","challengeId":"c1","execResult":{"success":true,`+
 		`"data":{"sessionKey":"s1"}}}the x-auth`, append(pAuth, "prefer", "wait=3")...)
-	if s.asked != "c1 3s" {
-		t.Error(s.asked)
-	}
+	storetest.Equal(t, s.asked, "c1 3s", "asked")
 	s.done.Result = &challenge.Result{Code: fault.Forbidden, Message: "no"}
 	s.wants(t, line, sms(""), final(`"success":false,"code":"FORBIDDEN","message":"no"`), pAuth...)
 	s.wants(t, line, push(both), final(`"success":false`), signed...)
@@ -199,9 +195,7 @@ func TestShapesOfChallenges(t *testing.T) {
 			"}}", `{"id":"m1","name":"SMS","expire":`+left+`,"renewStart":61,"hint":"+90"},{"id":"m2","name":"MAIL",`+
 				`"expire":0,"renewStart":0},{"id":"m4","name":"PUSH","expire":`+left+`,"renewStart":0,"matchNumber":"42"}`),
 			"600", strconv.FormatInt(end/1000-1, 10), 1), "p-auth", "c1")
-		if s.asked != "c1 m1 SMS" {
-			t.Error(s.asked)
-		}
+		storetest.Equal(t, s.asked, "c1 m1 SMS", "asked")
 	}
 	s.c.ExpiresAt = 601_000
 	s.wants(t, "POST /auth/2fa/challenge/renew", `{"methodId":"m1","method":"FAX"}`, "400 INVALID_FIELD method",
@@ -213,9 +207,7 @@ func TestShapesOfChallenges(t *testing.T) {
 		`{"id":"m4","name":"PUSH","expire":600,"renewStart":0,"matchNumber":"42"}`
 	s.Gets(line, `{"actionCode":"LOGIN"}`, "400 INVALID_FIELD actionCode")
 	s.Wants(line, `{"actionCode":"VERIFY_EMAIL"}`, 200, shown("PENDING", `,"rememberDays":30}}`, fmt.Sprintf(all, "")))
-	if s.asked != "admin VERIFY_EMAIL {}" {
-		t.Error(s.asked)
-	}
+	storetest.Equal(t, s.asked, "admin VERIFY_EMAIL {}", "asked")
 	s.c.Methods[2].Remembered, s.c.State, s.done.Result = "r1", challenge.Done, &challenge.Result{Success: true}
 	res, answer := s.Send(line, `{"actionCode":"DURING_VIDEO_KYC"}`)
 	if want := shown("COMPLETED", `},"execResult":{"success":true}}`, fmt.Sprintf(all, `,"completed":true`)); answer !=
@@ -250,15 +242,11 @@ func TestPendingPushes(t *testing.T) {
 	s.wants(t, line, "", "[]", signed...)
 	s.pending = []stepup.Approval{a}
 	s.wants(t, line, "", shown(istanbul, "TR in ", ""), signed...)
-	if s.asked != "u1 " {
-		t.Error(s.asked)
-	}
+	storetest.Equal(t, s.asked, "u1 ", "asked")
 	s.pending[0].Document = []byte(intent)
 	s.wants(t, line+"&intent=true", "", shown(istanbul, "TR in tr", `,"intent":`+intent+`,"intentDigest":"the digest"`),
 		append(signed, "accept-language", "tr")...)
-	if s.asked != "u1 tr" {
-		t.Error(s.asked)
-	}
+	storetest.Equal(t, s.asked, "u1 tr", "asked")
 	s.wants(t, line, "", "401 DEVICE_SIGNATURE_INVALID", "device-signature", "d2")
 	s = newChallenges(t, nil)
 	a.Method.Number = ""

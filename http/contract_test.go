@@ -38,9 +38,7 @@ func table(t *testing.T) map[string]line {
 	for _, row := range rows {
 		out[row[0]+" "+row[1]] = line{row[2], row[3]}
 	}
-	if len(out) != 127 {
-		t.Fatalf("the interface lists %d endpoints, want 127", len(out))
-	}
+	storetest.Equal(t, len(out), 127, "endpoints in the interface")
 	return out
 }
 
@@ -113,9 +111,7 @@ func TestDocumentsNameTheBodyLimits(t *testing.T) {
 		_, part, _ := strings.Cut(string(text), start)
 		part, _, _ = strings.Cut(part, end)
 		for _, limit := range limits {
-			if !strings.Contains(part, limit) {
-				t.Errorf("%s: %q does not name the limit of %s", file, start, limit)
-			}
+			storetest.Contains(t, part, limit, file, start)
 		}
 	}
 	for _, e := range httpapi.Endpoints() {

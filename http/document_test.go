@@ -200,9 +200,8 @@ func TestComponentsOfTheDocument(t *testing.T) {
 		if name == "NotModified" || name == "Waiting" {
 			continue
 		}
-		if r.Value.Content["application/problem+json"].Schema.Ref != "#/components/schemas/Problem" {
-			t.Errorf("response %s is not a problem", name)
-		}
+		storetest.Equal(t, r.Value.Content["application/problem+json"].Schema.Ref, "#/components/schemas/Problem",
+			"response", name)
 	}
 	recovered := doc.Components.Schemas["RecoveredTotp"].Value.Properties
 	for _, alias := range []string{"otp_auth_url", "qr_data_url"} {

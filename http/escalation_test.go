@@ -175,9 +175,7 @@ func (x *escalation) tryToTakeOver(op *operator) {
 			x.t.Errorf("%s completes a reset of the chief: %s", op.about(), a)
 		}
 	}
-	if after := letters(); after != before {
-		x.t.Errorf("%s gets the codes of the chief", op.about())
-	}
+	storetest.Equal(x.t, letters(), before, "codes of the chief after", op.about())
 	const setup, deactivate = "POST /auth/totp/setup", "POST /auth/totp/deactivate"
 	if op.index%10 > 0 || !op.permitted["use "+setup] || !op.permitted["use "+deactivate] {
 		return

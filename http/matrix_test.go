@@ -1,7 +1,6 @@
 package httpapi_test
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -38,9 +37,7 @@ func TestPermissionMatrix(t *testing.T) {
 			for _, account := range accounts {
 				cells++
 				want := expected(e, account)
-				if got := s.ask(e, "x-auth", tokens[account]); got != want {
-					t.Errorf("%s as %q: %s, want %s", e.Key(), account, got, want)
-				}
+				storetest.Equal(t, s.ask(e, "x-auth", tokens[account]), want, e.Key(), "as", account)
 			}
 			// A scheduled client, and one with a key that is none.
 			for _, key := range []string{scheduled, scheduled + "x"} {
@@ -49,9 +46,7 @@ func TestPermissionMatrix(t *testing.T) {
 				if e.Credential == rest.NoAuth || e.Credential == rest.TenantOrCron && key == scheduled {
 					want = passed
 				}
-				if got := s.ask(e, "cron-auth", key); got != want {
-					t.Errorf("%s with cron-auth %s: %s, want %s", e.Key(), key, got, want)
-				}
+				storetest.Equal(t, s.ask(e, "cron-auth", key), want, e.Key(), "with cron-auth", key)
 			}
 			// Tokens in the place of another class, and that of a challenge in its own (D-AUTH-01).
 			for _, c := range [][2]string{{"x-auth", challenge}, {"ot-auth", challenge}, {"p-auth", challenge},
@@ -73,9 +68,7 @@ func TestPermissionMatrix(t *testing.T) {
 			if e.Credential != rest.User && e.Credential.TakesSession() {
 				want = string(fault.TenantMismatch)
 			}
-			if got := s.ask(e, "x-auth", tokens["root"], "tenant-id", "another"); got != want {
-				t.Errorf("%s for another tenant: %s, want %s", e.Key(), got, want)
-			}
+			storetest.Equal(t, s.ask(e, "x-auth", tokens["root"], "tenant-id", "another"), want, e.Key(), "for another tenant")
 		}
 		t.Logf("%d cells", cells)
 	})
@@ -190,9 +183,7 @@ func TestReservedStaysClosed(t *testing.T) {
 			} else {
 				open++
 			}
-			if got := s.ask(e, "x-auth", token); got != want {
-				t.Errorf("%s: %s, want %s", e.Key(), got, want)
-			}
+			storetest.Equal(t, s.ask(e, "x-auth", token), want, e.Key())
 		}
 		if open == 0 {
 			t.Error("nothing was open")
@@ -201,9 +192,7 @@ func TestReservedStaysClosed(t *testing.T) {
 		storetest.Must(t, err)
 		for _, e := range httpapi.Endpoints() {
 			if e.Audience == rest.Admin {
-				if got := s.ask(e, "x-auth", token); got != string(fault.Forbidden) {
-					t.Errorf("%s after the role was taken: %s", e.Key(), got)
-				}
+				storetest.Equal(t, s.ask(e, "x-auth", token), string(fault.Forbidden), e.Key(), "after the role was taken")
 			}
 		}
 	})
@@ -215,9 +204,7 @@ func TestReservedEndpoints(t *testing.T) {
 	for _, e := range httpapi.Endpoints() {
 		about := strings.HasPrefix(e.Path, "/resource/") || strings.HasPrefix(e.Path, "/admin/role") ||
 			strings.HasPrefix(e.Path, "/admin/user-roles") || strings.HasPrefix(e.Path, "/admin/service-keys")
-		if about != e.Reserved {
-			t.Error(fmt.Sprint(e.Key(), " reserved: ", e.Reserved))
-		}
+		storetest.Equal(t, about, e.Reserved, e.Key(), "reserved")
 		if about {
 			n++
 		}

@@ -3,9 +3,9 @@ package httpapi_test
 import (
 	"context"
 	"regexp"
-	"slices"
 	"testing"
 
+	"castellan/domain/kit/storetest"
 	httpapi "castellan/http"
 	"castellan/http/rest"
 )
@@ -47,9 +47,7 @@ func TestWritesDeclareTheUsersTheyName(t *testing.T) {
 				"why it names none (docs/add-a-section.md, section 1)", e.Key(), fields)
 		}
 	}
-	if !slices.Equal(exempt, changesNothing) {
-		t.Errorf("%q have a field that names a user and are exempt; only %q may be", exempt, changesNothing)
-	}
+	storetest.Same(t, exempt, changesNothing, "fields that name a user and are exempt")
 	if declared < 25 {
 		t.Errorf("only %d endpoints declare users", declared)
 	}
@@ -83,7 +81,5 @@ func TestFieldsThatNameUsersAreFound(t *testing.T) {
 	}
 	e := rest.Post("/x", "", rest.Tenant,
 		func(context.Context, rest.Caller, request) (rest.None, error) { return rest.None{}, nil })
-	if got := fieldsMatching(e, mayName); !slices.Equal(got, []string{"userId", "rows.ownerId"}) {
-		t.Errorf("found %q", got)
-	}
+	storetest.Same(t, fieldsMatching(e, mayName), []string{"userId", "rows.ownerId"})
 }

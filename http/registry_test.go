@@ -28,9 +28,7 @@ func TestRegistryIsFilledFromTheTable(t *testing.T) {
 			have[x["resourceCode"].(string)] = fmt.Sprint(x["resourceTypeCode"], " ", x["resourceName"], " ", x["subResources"])
 		}
 		for _, e := range httpapi.Table() {
-			if want := e.Method + " " + e.Name + " <nil>"; have[e.Code()] != want {
-				t.Errorf("%s: %q, want %q", e.Code(), have[e.Code()], want)
-			}
+			storetest.Equal(t, have[e.Code()], e.Method+" "+e.Name+" <nil>", e.Code())
 		}
 		if len(have) != len(httpapi.Table()) || have["GET /2fa"] == "" {
 			t.Errorf("%d resources for %d lines", len(have), len(httpapi.Table()))

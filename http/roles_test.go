@@ -211,9 +211,7 @@ func TestPermissions(t *testing.T) {
 			t.Errorf("%v", one)
 		}
 		for _, none := range []string{"id=0", "roleId=0", "resourceId=999999"} {
-			if got := s.list("GET /admin/role-resource-permission-log?" + none); len(got) != 0 {
-				t.Errorf("%s finds %v", none, got)
-			}
+			storetest.Equal(t, len(s.list("GET /admin/role-resource-permission-log?"+none)), 0, none, "finds")
 		}
 		for _, cursor := range []string{"!", "KzE", "MDE", "MA"} { // no text, "+1", "01", "0"
 			s.wants("GET /admin/role-resource-permission-log?cursor="+cursor, "", 400, "INVALID_FIELD cursor")

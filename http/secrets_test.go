@@ -8,6 +8,7 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
+	"castellan/domain/kit/storetest"
 	httpapi "castellan/http"
 	"castellan/http/rest"
 )
@@ -120,9 +121,7 @@ func TestNamesOfSecrets(t *testing.T) {
 	for name, want := range map[string]bool{"key": true, "apiKey": true, "recovery_codes": true, "recoveryCodes": true,
 		"otpAuthUrl": true, "newPIN": true, "accessToken": true, "clientSecret": true, "keyboard": false, "isPinned": false,
 		"decode": false, "monkey": false} {
-		if likeSecret(name) != want {
-			t.Errorf("%s: %t", name, !want)
-		}
+		storetest.Equal(t, likeSecret(name), want, name)
 	}
 }
 
@@ -183,9 +182,7 @@ func TestSensitiveWrites(t *testing.T) {
 			t.Errorf("%s is neither sensitive nor an exception", key)
 		}
 	}
-	if len(excepted) != len(exceptions) {
-		t.Errorf("only %q are exceptions", excepted)
-	}
+	storetest.Equal(t, len(excepted), len(exceptions), "exceptions that are met:", excepted)
 	for _, part := range []string{"/mfa/methods", "/mfa/actions", "/mfa/policies", "/waf/rules", "/resource/resource",
 		"/resource/resource-type", "/admin/roles", "/admin/user-roles", "/role-resource-permission", "/update-parameters",
 		"/admin/levels", "/admin/money/rules"} {

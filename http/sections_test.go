@@ -125,9 +125,7 @@ func TestServiceKeys(t *testing.T) {
 		}
 		_, listed := s.Call("GET ", "")
 		for _, want := range []string{`"ip":["192.0.2.7/32","2001:db8::/32"]`, `"oldUntil":"`} {
-			if !strings.Contains(listed, want) {
-				t.Errorf("listed %s, want %s", listed, want)
-			}
+			storetest.Contains(t, listed, want)
 		}
 		if _, secret, _ := strings.Cut(second, "."); strings.Contains(listed, secret) || strings.Contains(listed, "key") {
 			t.Errorf("listed with the secret: %s", listed)

@@ -164,9 +164,7 @@ func (s *service) made(line, body string) int64 {
 func (s *service) list(line string) (out []map[string]any) {
 	s.t.Helper()
 	status, answer, _ := s.send(line, "", "x-auth", s.token("root"))
-	if status != 200 {
-		s.t.Fatalf("%s: %d %s", line, status, answer)
-	}
+	storetest.Equal(s.t, status, 200, line, answer)
 	storetest.Must(s.t, json.Unmarshal([]byte(answer), &out))
 	return out
 }

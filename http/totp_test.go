@@ -140,9 +140,8 @@ func TestSetupAndDeactivate(t *testing.T) {
 		s.wants("/auth/totp/deactivate", "", 409, "TOTP_NOT_DEFINED")
 		storetest.Equal(t, len(s.started), 0, "a refused start began a challenge")
 		text := s.wants("/auth/totp/setup", "", 200, "")
-		if text != `{"challenge":{"challengeId":"c1","ts":1,"status":"PENDING","expire":600,"methodList":[]}}` {
-			t.Errorf("answer %s", text)
-		}
+		storetest.Equal(t, text, `{"challenge":{"challengeId":"c1","ts":1,"status":"PENDING","expire":600,"methodList":[]}}`,
+			"answer")
 		if len(s.started) != 1 || s.started[0].Action != "TOTP_SETUP" || s.started[0].Account.UserID != s.id ||
 			!s.started[0].Proven {
 			t.Errorf("started %+v", s.started)
@@ -186,24 +185,18 @@ func TestRecover(t *testing.T) {
 func TestVerifiedEndpoint(t *testing.T) {
 	totpBoth(t, func(t *testing.T, s *totpSite) {
 		const path = "/test/verified"
-		if text := s.wants(path, `{}`, 403, "OTP_REQUIRED", "otp", "123456"); !strings.Contains(text, "set one up") {
-			t.Errorf("the detail does not say what to do: %s", text)
-		}
+		storetest.Contains(t, s.wants(path, `{}`, 403, "OTP_REQUIRED", "otp", "123456"), "set one up", "detail")
 		s.define()
 		s.wants(path, `{}`, 403, "OTP_REQUIRED")
 		s.wants(path, `{"note":5}`, 400, "INVALID_FIELD", "otp", "nonsense") // fields come first
-		if s.ran != 0 {
-			t.Fatal("the endpoint was reached")
-		}
+		storetest.Equal(t, s.ran, 0, "times the endpoint was reached")
 		s.wants(path, `{}`, 200, "", "otp", s.code(-1))
 		s.wants(path, `{}`, 200, "", "x-otp", " "+s.code(0)[:3]+" "+s.code(0)[3:])
 		s.wants(path, `{"otp":"`+s.code(1)+`"}`, 200, "")
 		for i, headers := range [][]string{{"otp", s.code(1)}, {"otp", s.code(-1)}, {"otp", "abcdef"},
 			{"otp", s.code(0) + "0"}} {
 			text := s.wants(path, `{}`, 422, "OTP_INVALID", headers...)
-			if counted := i < 2; strings.Contains(text, fmt.Sprintf(`"attemptsLeft":%d`, 9-i)) != counted {
-				t.Errorf("attempt %d: %s", i, text)
-			}
+			storetest.Equal(t, strings.Contains(text, fmt.Sprintf(`"attemptsLeft":%d`, 9-i)), i < 2, "attempt", i, text)
 		}
 		storetest.Equal(t, s.ran, 3, "the endpoint was reached", "times")
 		if status, _ := s.As(usertest.Sample(2).ID).Call("POST "+path, `{}`, "otp", s.code(2)); status != 403 {

@@ -93,9 +93,7 @@ func TestAnswers(t *testing.T) {
 	if a := do(t, s, "GET", "/reply", ""); a.header.Get("Link") != "<x>" || a.header.Get("Cache-Control") != "public" {
 		t.Errorf("headers of a reply: %v", a.header)
 	}
-	if a := do(t, s, "GET", "/headed", ""); a.header.Get("P-Auth") != "token" {
-		t.Errorf("headers of an answer: %v", a.header)
-	}
+	storetest.Equal(t, do(t, s, "GET", "/headed", "").header.Get("P-Auth"), "token", "header of an answer")
 	if a := do(t, s, "GET", "/broken", ""); a.status != 500 || a.code() != "INTERNAL" || strings.Contains(a.body, "func") {
 		t.Errorf("an answer that cannot be encoded: %d %s", a.status, a.body)
 	}
@@ -135,9 +133,8 @@ func TestStandardHeaders(t *testing.T) {
 		}
 	}
 	opts.PublicURL = "http://localhost"
-	if a := do(t, serve(t, opts), "GET", "/", ""); a.header.Get("Strict-Transport-Security") != "" {
-		t.Error("HSTS without https")
-	}
+	storetest.Equal(t, do(t, serve(t, opts), "GET", "/", "").header.Get("Strict-Transport-Security"), "",
+		"HSTS without https")
 }
 
 // TestRequestIDs: a client's request id is in the log beside our own id, and nowhere else, so
@@ -227,14 +224,10 @@ func TestProblemDetails(t *testing.T) {
 				t.Errorf("%d, Retry-After %q: %s", a.status, a.header.Get("Retry-After"), a.body)
 			}
 			for _, part := range c.has {
-				if !strings.Contains(a.body, part) {
-					t.Errorf("%s lacks %s", a.body, part)
-				}
+				storetest.Contains(t, a.body, part)
 			}
 			for _, part := range c.hasNot {
-				if strings.Contains(a.body, part) {
-					t.Errorf("%s has %s", a.body, part)
-				}
+				storetest.Lacks(t, a.body, part)
 			}
 		})
 	}
@@ -279,9 +272,7 @@ func TestMessagesAreLocalized(t *testing.T) {
 		if got := strings.Join(all, "; "); p.Message != c.message || got != c.errors {
 			t.Errorf("%s %s in %s: %q, %q", c.path, c.body, c.language, p.Message, got)
 		}
-		if english := do(t, s, "POST", c.path, c.body); !strings.Contains(english.body, `"detail":`+strconv.Quote(p.Detail)) {
-			t.Errorf("%s: the detail is %q in %s", c.path, p.Detail, c.language)
-		}
+		storetest.Contains(t, do(t, s, "POST", c.path, c.body).body, `"detail":`+strconv.Quote(p.Detail), c.path, c.language)
 	}
 }
 

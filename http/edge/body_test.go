@@ -81,17 +81,13 @@ func TestNoByteOfALargeBody(t *testing.T) {
 	c := dial(t, addr)
 	c.SetReadDeadline(time.Now().Add(largeReadTimeout / 2))
 	io.WriteString(c, announce("/large", length))
-	if got := answered(t, c); got.status != 408 {
-		t.Errorf("nothing of a large body: %d", got.status)
-	}
+	answered(t, c).is(t, 408, fault.RequestTimeout, "nothing of a large body")
 	slow := dial(t, addr)
 	text := `{"x":"` + strings.Repeat("x", length-8) + `"}`
 	io.WriteString(slow, announce("/large", length, "x-auth: u1")+text[:1])
 	time.Sleep(3 * s.App.Server().ReadTimeout)
 	io.WriteString(slow, text[1:])
-	if got := answered(t, slow); got.status != 200 {
-		t.Errorf("a large body that takes longer than the read time-out: %d", got.status)
-	}
+	answered(t, slow).is(t, 200, "", "a large body that takes longer than the read time-out")
 }
 
 // TestBodyBudget: all bodies together have bounded memory; a body beyond it is
@@ -119,14 +115,10 @@ func TestBodyBudget(t *testing.T) {
 	}
 	small := dial(t, addr)
 	io.WriteString(small, announce("/small", 2)+"{}")
-	if a := answered(t, small); a.status != 200 {
-		t.Errorf("a small body within the budget: %d %s", a.status, a.body)
-	}
+	answered(t, small).is(t, 200, "", "a small body within the budget")
 	for _, c := range held {
 		io.WriteString(c, text[length-1:])
-		if a := answered(t, c); a.status != 200 {
-			t.Errorf("a body within the budget: %d %s", a.status, a.body)
-		}
+		answered(t, c).is(t, 200, "", "a body within the budget")
 	}
 	until(t, "the memory is free", func() bool { return s.bodies.used.Load() == 0 })
 }
@@ -200,9 +192,7 @@ func TestLargeBodyAfterItsCredential(t *testing.T) {
 	addr := listen(t, s)
 	conn := dial(t, addr)
 	io.WriteString(conn, announce("/large", 1<<20)+"{")
-	if a := parsed(t, receive(t, conn)); a.status != 401 {
-		t.Errorf("%d %s", a.status, a.body)
-	}
+	parsed(t, receive(t, conn)).is(t, 401, fault.Unauthenticated)
 	victim := "GET /victim HTTP/1.1\r\nHost: a\r\n\r\n"
 	if answers, closed := wire(t, addr, announce("/large", 1+len(victim))+" "+victim+victim, 2); len(answers) != 1 ||
 		!closed || ran.Load() != 0 {
@@ -235,9 +225,7 @@ func TestLostWhileSending(t *testing.T) {
 	lost.Store(true)
 	skew.Store(int64(2 * stillTime))
 	io.WriteString(c, "}")
-	if a := answered(t, c); a.status != 401 || a.code() != string(fault.TokenRevoked) {
-		t.Errorf("%d %s", a.status, a.body)
-	}
+	answered(t, c).is(t, 401, fault.TokenRevoked)
 }
 
 // TestIncompleteBodies: a body that ends early or has trailers is refused, and its
@@ -258,9 +246,7 @@ func TestIncompleteBodies(t *testing.T) {
 		c := dial(t, addr)
 		io.WriteString(c, text)
 		c.(*net.TCPConn).CloseWrite()
-		if a := parsed(t, receive(t, c)); a.status != 400 {
-			t.Errorf("%q: %d %s", text, a.status, a.body)
-		}
+		parsed(t, receive(t, c)).is(t, 400, fault.InvalidField, text)
 	}
 	storetest.Equal(t, ran.Load(), 0, "ran")
 }
@@ -277,9 +263,7 @@ func TestBodiesOnTheirWayAreNotInFlight(t *testing.T) {
 	until(t, "the first byte read", func() bool { return s.bodies.used.Load() > 0 })
 	quick := dial(t, addr)
 	io.WriteString(quick, announce("/x", 2)+"{}")
-	if a := answered(t, quick); a.status != 200 {
-		t.Errorf("%d %s", a.status, a.body)
-	}
+	answered(t, quick).is(t, 200, "")
 	io.WriteString(slow, "}")
 	if a := answered(t, slow); a.status != 200 || s.InFlight() != 0 {
 		t.Errorf("%d %s, in flight %d", a.status, a.body, s.InFlight())

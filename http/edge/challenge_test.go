@@ -47,20 +47,14 @@ func TestStart2FA(t *testing.T) {
 	if st.action != "TOTP_SETUP" || string(st.command) != `{"User":"u1","Text":"x"}` || st.who.UserID != "u1" {
 		t.Errorf("started %+v", st)
 	}
-	if a := do(t, s, "POST", "/start", `{"text":"no"}`, "x-auth: u1"); a.code() != "TOTP_ALREADY_DEFINED" {
-		t.Errorf("%d %s", a.status, a.body)
-	}
-	if a := do(t, s, "POST", "/start", `{}`, "x-auth: u1"); a.code() != "INVALID_FIELD" {
-		t.Errorf("%d %s", a.status, a.body)
-	}
+	do(t, s, "POST", "/start", `{"text":"no"}`, "x-auth: u1").is(t, 409, fault.TOTPAlreadyDefined)
+	do(t, s, "POST", "/start", `{}`, "x-auth: u1").is(t, 400, fault.InvalidField)
 	if _, err := s.RunCaptured(t.Context(), Captured{Method: "POST", Path: "/start",
 		Body: json.RawMessage(`{"text":"x"}`)}); fault.CodeOf(err) != fault.NotFound {
 		t.Errorf("a starter ran as captured: %v", err)
 	}
 	st.err = fault.New(fault.MFANotAvailable, "none")
-	if a := do(t, s, "POST", "/start", `{"text":"x"}`, "x-auth: u1"); a.code() != "MFA_NOT_AVAILABLE" {
-		t.Errorf("%d %s", a.status, a.body)
-	}
+	do(t, s, "POST", "/start", `{"text":"x"}`, "x-auth: u1").is(t, 409, fault.MFANotAvailable)
 }
 
 // TestGuarded: by configuration alone an endpoint starts a challenge, and the
@@ -106,12 +100,9 @@ func TestGuarded(t *testing.T) {
 	if st.action != "DELETE_THING" || strings.Contains(string(st.command), "123456") {
 		t.Errorf("started %s with %s", st.action, st.command)
 	}
-	if a := do(t, s, "DELETE", "/things/7", `{"text":""}`, "x-auth: u1"); a.status != 400 {
-		t.Errorf("a faulty request starts a challenge: %d", a.status)
-	}
-	if a := do(t, s, "DELETE", "/things/8?q=3", `{"text":"x"}`, "x-auth: u1"); a.code() != "FORBIDDEN" {
-		t.Errorf("what cannot be shown: %d", a.status)
-	}
+	do(t, s, "DELETE", "/things/7", `{"text":""}`, "x-auth: u1").is(t, 400, fault.InvalidField, "a faulty request")
+	do(t, s, "DELETE", "/things/8?q=3", `{"text":"x"}`, "x-auth: u1").is(t, 403, fault.Forbidden,
+		"values that cannot be shown")
 	var c Captured
 	var kept json.RawMessage
 	storetest.Must(t, json.Unmarshal([]byte(a.body), &kept))
@@ -137,10 +128,8 @@ func TestGuarded(t *testing.T) {
 		string(out) != `{"contentType":"text/x","data":"aGk="}` {
 		t.Errorf("%s, %v", out, err)
 	}
-	if a := do(t, s, "POST", "/big", `{"text":"`+strings.Repeat("x", 1<<20)+`"}`, "x-auth: u1"); a.status != 413 ||
-		a.code() != "PAYLOAD_TOO_LARGE" {
-		t.Errorf("too large to keep: %d", a.status)
-	}
+	do(t, s, "POST", "/big", `{"text":"`+strings.Repeat("x", 1<<20)+`"}`, "x-auth: u1").is(t, 413, "PAYLOAD_TOO_LARGE",
+		"too large to keep")
 }
 
 // store is an Idempotency in memory that obeys the contract.
@@ -219,9 +208,7 @@ func TestIdempotency(t *testing.T) {
 		again.header.Get("Link") != "<x>" || again.header.Get("Content-Type") != "application/json" {
 		t.Errorf("replay: %+v then %+v, runs %d", first, again, runs)
 	}
-	if a := post("/pay", "b", "k1"); a.status != 422 || a.code() != "IDEMPOTENCY_MISMATCH" {
-		t.Errorf("another body: %d %s", a.status, a.body)
-	}
+	post("/pay", "b", "k1").is(t, 422, "IDEMPOTENCY_MISMATCH", "another body")
 	runs = 0
 	post("/pay", "a", "k2")
 	post("/other", "a", "k1")
@@ -250,9 +237,7 @@ func TestIdempotency(t *testing.T) {
 			t.Errorf("%s: %d %d, runs %d", text, a.status, b.status, runs)
 		}
 	}
-	if a := post("/pay", "later", "k9"); a.header.Get("Retry-After") != "1" {
-		t.Errorf("Retry-After %q", a.header.Get("Retry-After"))
-	}
+	storetest.Equal(t, post("/pay", "later", "k9").header.Get("Retry-After"), "1", "Retry-After")
 
 	runs, otp = 0, 0
 	if a := post("/verified", "a", "k5"); a.status != 422 || runs != 0 {
@@ -265,8 +250,6 @@ func TestIdempotency(t *testing.T) {
 		t.Errorf("a replay asked for the code: %d", otp)
 	}
 	for _, key := range []string{strings.Repeat("k", maxKey+1), "k\xe9y"} {
-		if a := post("/pay", "a", key); a.status != 400 {
-			t.Errorf("key %.10q: %d", key, a.status)
-		}
+		post("/pay", "a", key).is(t, 400, fault.InvalidField, "key of bytes:", len(key))
 	}
 }

@@ -98,16 +98,12 @@ func TestTooManyConnections(t *testing.T) {
 	busy[0].Close()
 	close(release.end)
 	for i, c := range busy[1:] {
-		if a := answered(t, c); a.status != 200 {
-			t.Errorf("connection %d afterwards: %d", i, a.status)
-		}
+		answered(t, c).is(t, 200, "", "connection", i)
 	}
 	for range 2 * most {
 		c := dial(t, addr)
 		io.WriteString(c, xRequest)
-		if a := answered(t, c); a.status != 200 {
-			t.Fatalf("a place that was given up is not free: %d", a.status)
-		}
+		answered(t, c).is(t, 200, "", "a place that was given up")
 	}
 }
 
@@ -133,9 +129,7 @@ func TestLongestIdleMakesRoom(t *testing.T) {
 	ask := func(c net.Conn) {
 		t.Helper()
 		io.WriteString(c, xRequest)
-		if a := answered(t, c); a.status != 200 {
-			t.Fatalf("%d %s", a.status, a.body)
-		}
+		answered(t, c).is(t, 200, "")
 		until(t, "waiting last", func() bool { return l.idle.isLast(c.LocalAddr().String()) })
 	}
 	busy, first, second := dial(t, addr), dial(t, addr), dial(t, addr)
@@ -148,9 +142,7 @@ func TestLongestIdleMakesRoom(t *testing.T) {
 	storetest.Equal(t, receive(t, second), "", "the longest idle one got")
 	ask(first)
 	close(release.end)
-	if a := answered(t, busy); a.status != 200 {
-		t.Errorf("the busy one: %d", a.status)
-	}
+	answered(t, busy).is(t, 200, "", "the busy one")
 }
 
 // TestHealthBeyondTheLimit: a health check is served when every place is taken, once
@@ -179,9 +171,7 @@ func TestHealthBeyondTheLimit(t *testing.T) {
 	}
 	c := dial(t, addr)
 	io.WriteString(c, "GET /auth/healthy HTTP/1.1\r\nHost: a\r\n\r\n")
-	if a := parsed(t, receive(t, c)); a.status != 503 {
-		t.Errorf("%d %s", a.status, a.body)
-	}
+	parsed(t, receive(t, c)).is(t, 503, "OVERLOADED")
 }
 
 // ill fails a set number of times before it accepts.
@@ -219,16 +209,12 @@ func TestAcceptGoesOn(t *testing.T) {
 	go func() { done <- s.Serve(l) }()
 	c := dial(t, ln.Addr().String())
 	io.WriteString(c, xRequest)
-	if a := answered(t, c); a.status != 200 {
-		t.Errorf("%d", a.status)
-	}
+	answered(t, c).is(t, 200, "")
 	if took := time.Since(began); took < 6*shortestPause {
 		t.Errorf("six errors took %v", took)
 	}
 	c.Close()
-	if err := s.App.Shutdown(); err != nil {
-		t.Error(err)
-	}
+	storetest.Must(t, s.App.Shutdown())
 	<-done
 	storetest.Equal(t, strings.Count(log.String(), "could not be accepted"), 1, "told", "times")
 }

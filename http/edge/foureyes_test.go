@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
 	"castellan/http/rest"
 )
 
@@ -182,9 +183,7 @@ func TestNamedUsersAreJudged(t *testing.T) {
 	if ran != 0 || verified != 0 || st.action != "" || people.rehearsals != 0 {
 		t.Errorf("ran %d, verified %d, started %q, rehearsed %d", ran, verified, st.action, people.rehearsals)
 	}
-	if a := do(t, s, "POST", "/plain", `{"userId":7}`, "x-auth: clerk"); a.status != 400 {
-		t.Errorf("a faulty request: %d", a.status)
-	}
+	do(t, s, "POST", "/plain", `{"userId":7}`, "x-auth: clerk").is(t, 400, fault.InvalidField, "a faulty request")
 	judged = nil
 	if a := do(t, s, "POST", "/free", `{"userId":"boss"}`, "x-auth: clerk"); a.status != 200 || len(judged) != 0 {
 		t.Errorf("without a declaration: %d, judged %q", a.status, judged)
@@ -220,9 +219,7 @@ func TestNamedUsersAreJudged(t *testing.T) {
 			t.Errorf("it runs: %v", err)
 		}
 	}
-	if ran != 2 {
-		t.Errorf("ran %d", ran)
-	}
+	storetest.Equal(t, ran, 2, "runs")
 }
 
 // errorOf is the error of two results.
@@ -267,9 +264,7 @@ func TestAsked(t *testing.T) {
 			Body: json.RawMessage(`{"id":9,"n":1}`)},
 		`{"id":9,"n":"1"}`: {Method: "DELETE", Query: "id=8&n=1", Body: json.RawMessage(`{"id":9,"n":null}`)},
 	} {
-		if got, err := c.Asked(); err != nil || string(got) != want {
-			t.Errorf("%v\n got %s\nwant %s", err, got, want)
-		}
+		storetest.Equal(t, string(storetest.Value(c.Asked())(t)), want)
 	}
 	if _, err := (Captured{Body: json.RawMessage(`[`)}).Asked(); err == nil {
 		t.Error("it reads what is no JSON")

@@ -17,6 +17,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
 	"castellan/http/rest"
 )
 
@@ -41,12 +42,8 @@ func TestRefuseWith(t *testing.T) {
 		a.header.Get("Content-Type") != "application/json" {
 		t.Errorf("own shape: %d %s", a.status, a.body)
 	}
-	if a := do(t, s, "POST", "/x", `{"text":"x"}`, "x-auth: u"); a.status != 404 || a.code() != "RECORD_NOT_FOUND" {
-		t.Errorf("general shape of another code: %d %s", a.status, a.body)
-	}
-	if a := do(t, s, "POST", "/x", `{}`); a.status != 401 || a.code() != "UNAUTHENTICATED" {
-		t.Errorf("general shape of a guard: %d %s", a.status, a.body)
-	}
+	do(t, s, "POST", "/x", `{"text":"x"}`, "x-auth: u").is(t, 404, "RECORD_NOT_FOUND", "general shape of another code")
+	do(t, s, "POST", "/x", `{}`).is(t, 401, "UNAUTHENTICATED", "general shape of a guard")
 }
 
 func TestRequestHooks(t *testing.T) {
@@ -63,9 +60,7 @@ func TestRequestHooks(t *testing.T) {
 	s := serve(t, opts, rest.Get("/ok", "", rest.User, nothing),
 		rest.Get("/no", "", rest.User, fails(fault.New(fault.Forbidden, "no"))))
 	s.Raw("GET", "/raw", func(c *fiber.Ctx) error {
-		if RequestOf(c).Caller.IP.String() != "0.0.0.0" {
-			t.Error("RequestOf")
-		}
+		storetest.Equal(t, RequestOf(c).Caller.IP.String(), "0.0.0.0", "address without a caller")
 		return fault.New(fault.Unauthenticated, "no")
 	})
 	for target, status := range map[string]int{"/ok": 200, "/no": 403, "/raw": 401, "/nowhere": 404} {
@@ -106,14 +101,10 @@ func TestLogAndObserve(t *testing.T) {
 	for _, want := range []string{`level=INFO msg=request route="GET /things/{id}" status=200 code=""`,
 		`level=ERROR msg="request failed"`, `err="db is gone"`,
 		"panic: boom", "hooks_test.go", "status=401 code=UNAUTHENTICATED", "userId=u1"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("log lacks %s:\n%s", want, text)
-		}
+		storetest.Contains(t, text, want, "log")
 	}
 	for _, secret := range []string{"s3cr3t", "/things/0", "things/1"} {
-		if strings.Contains(text, secret) {
-			t.Errorf("log has %s:\n%s", secret, text)
-		}
+		storetest.Lacks(t, text, secret, "log")
 	}
 	if len(seen) != 4 || seen[0].Status != 200 || seen[0].Key != "GET /things/{id}" || seen[0].Endpoint == nil ||
 		seen[0].Caller.UserID != "u1" || seen[2].Code != fault.Internal || seen[3].Code != fault.Unauthenticated {
@@ -226,9 +217,7 @@ func TestUntracedRequestsCostNothing(t *testing.T) {
 			web(&c)
 		}))
 	}
-	if c.Response.StatusCode() != 200 {
-		t.Fatalf("%s", c.Response.Body())
-	}
+	storetest.Equal(t, c.Response.StatusCode(), 200, string(c.Response.Body()))
 	if least > before {
 		t.Errorf("%v allocations, want at most %d", least, before)
 	}
@@ -257,9 +246,7 @@ func TestResumed(t *testing.T) {
 	const whole = "GET /x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
 	stays, goes, resets := dial(t, addr), dial(t, addr), dial(t, addr)
 	for _, c := range []io.Writer{stays, goes, resets} {
-		if _, err := io.WriteString(c, whole); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, storetest.Err(io.WriteString(c, whole)))
 	}
 	goes.Close()
 	resets.(interface{ SetLinger(int) error }).SetLinger(0)
@@ -297,9 +284,7 @@ func TestBase(t *testing.T) {
 			return rest.None{}, ctx.Err()
 		}))
 	c := dial(t, listen(t, s))
-	if _, err := io.WriteString(c, "GET /x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, storetest.Err(io.WriteString(c, "GET /x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")))
 	<-entered
 	cancel(fault.New(fault.Unavailable, "the node was stopped").After(2 * time.Second))
 	a := parsed(t, receive(t, c))

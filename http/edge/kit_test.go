@@ -55,6 +55,14 @@ func (a answer) code() string {
 	return code
 }
 
+// is checks the status and the code; "" is the code of a success.
+func (a answer) is(t testing.TB, status int, code fault.Code, labels ...any) {
+	t.Helper()
+	if a.status != status || a.code() != string(code) {
+		t.Errorf("%v got %d %.300s, want %d %s", labels, a.status, a.body, status, code)
+	}
+}
+
 // do sends one request; headers are "name: value".
 func do(t testing.TB, s *Server, method, target, body string, headers ...string) answer {
 	t.Helper()

@@ -83,9 +83,7 @@ func TestUnfinished(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			reported.Store(0)
 			conn := dial(t, addr)
-			if _, err := io.WriteString(conn, c.text); err != nil {
-				t.Fatal(err)
-			}
+			storetest.Must(t, storetest.Err(io.WriteString(conn, c.text)))
 			text := receive(t, conn)
 			answers := strings.Split(text, "HTTP/1.1 ")[1:]
 			if len(answers) != len(c.status) || len(c.status) == 0 && text != "" {
@@ -96,14 +94,10 @@ func TestUnfinished(t *testing.T) {
 					t.Errorf("answer %d: %q, want %d", i, answers[i], status)
 				}
 				if status == 408 {
-					if a := parsed(t, "HTTP/1.1 "+answers[i]); a.code() != string(fault.RequestTimeout) {
-						t.Errorf("%s", a.body)
-					}
+					parsed(t, "HTTP/1.1 "+answers[i]).is(t, status, fault.RequestTimeout)
 				}
 			}
-			if n := reported.Load(); n != int64(len(c.status)) {
-				t.Errorf("%d requests were reported, want %d", n, len(c.status))
-			}
+			storetest.Equal(t, reported.Load(), int64(len(c.status)), "reported requests")
 		})
 	}
 }
@@ -139,17 +133,13 @@ func TestTooLargeIsRead(t *testing.T) {
 				""+head+strings.Repeat(" ", size)); err != nil {
 				t.Fatalf("%d bytes: %v", size, err)
 			}
-			if a := parsed(t, receive(t, c)); a.status != 413 || a.code() != string(fault.PayloadTooLarge) {
-				t.Errorf("%d bytes: %d %s", size, a.status, a.body)
-			}
+			parsed(t, receive(t, c)).is(t, 413, fault.PayloadTooLarge, size, "bytes")
 		}
 	}
 	// It also reads what else could not be taken in.
 	c := dial(t, addr)
 	io.WriteString(c, "GET /x HTTP/1.1\r\nHost: a\r\nX: "+strings.Repeat("x", 1<<20)+"\r\n\r\n")
-	if a := parsed(t, receive(t, c)); a.status != 431 {
-		t.Errorf("headers: %d %s", a.status, a.body)
-	}
+	parsed(t, receive(t, c)).is(t, 431, fault.HeadersTooLarge)
 }
 
 // TestLingeringEnds: a client that never stops sending does not keep a connection.

@@ -9,6 +9,7 @@ import (
 
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/page"
+	"castellan/domain/kit/storetest"
 	"castellan/http/rest"
 )
 
@@ -58,20 +59,14 @@ func TestPaging(t *testing.T) {
 		{"/rows?limit=3", `[["row 6","row 5","row 4"] ["row 3","row 2","row 1"] ["row 0"]]`},
 		{"/rows?even=true&limit=2", `[["row 6","row 4"] ["row 2","row 0"]]`},
 	} {
-		if got := fmt.Sprint(walk(c.target)); got != c.want {
-			t.Errorf("%s: %s", c.target, got)
-		}
+		storetest.Equal(t, fmt.Sprint(walk(c.target)), c.want, c.target)
 	}
-	if a := do(t, s, "GET", "/rows?count=true", "", "x-auth: u1"); a.header.Get("X-Total-Count") != "70" {
-		t.Errorf("total %q", a.header.Get("X-Total-Count"))
-	}
+	storetest.Equal(t, do(t, s, "GET", "/rows?count=true", "", "x-auth: u1").header.Get("X-Total-Count"), "70", "total")
 	if a := do(t, s, "GET", "/rows", "", "x-auth: u1"); a.header.Get("X-Total-Count") != "" || a.header.Get("Link") != "" {
 		t.Errorf("headers nobody asked for: %v", a.header)
 	}
 	for _, q := range []string{"limit=0", "limit=1001", "cursor=%21", "cursor=eHg"} {
-		if a := do(t, s, "GET", "/rows?"+q, "", "x-auth: u1"); a.status != 400 || a.code() != string(fault.InvalidField) {
-			t.Errorf("%s: %d %s", q, a.status, a.body)
-		}
+		do(t, s, "GET", "/rows?"+q, "", "x-auth: u1").is(t, 400, fault.InvalidField, q)
 	}
 }
 
@@ -132,15 +127,12 @@ func TestAsAdmin(t *testing.T) {
 		rest.Get("/self", "", rest.User, tell))
 	for target, want := range map[string]string{"/either chief": "true", "/either u1": "false", "/self chief": "false"} {
 		path, who, _ := strings.Cut(target, " ")
-		if a := do(t, s, "GET", path, "", "x-auth: "+who); a.body != `{"data":`+want+`}` {
-			t.Errorf("%s: %s", target, a.body)
-		}
+		storetest.Equal(t, do(t, s, "GET", path, "", "x-auth: "+who).body, `{"data":`+want+`}`, target)
 	}
 	c := Captured{Method: "GET", Path: "/either", Caller: rest.Caller{UserID: "chief", AsAdmin: true}}
 	for _, now := range []bool{true, false} {
 		acts = now
-		if out, err := s.RunCaptured(t.Context(), c); err != nil || string(out) != fmt.Sprintf(`{"data":%v}`, now) {
-			t.Errorf("captured, acts %v: %s, %v", now, out, err)
-		}
+		out := storetest.Value(s.RunCaptured(t.Context(), c))(t)
+		storetest.Equal(t, string(out), fmt.Sprintf(`{"data":%v}`, now), "captured")
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
 	"castellan/http/rest"
 
 	"github.com/gofiber/fiber/v2"
@@ -27,7 +28,7 @@ func TestBody(t *testing.T) {
 		name, method, target, body string
 		headers                    []string
 		status                     int
-		code                       string
+		code                       fault.Code
 	}{
 		{"json", "POST", "/echo", ok, nil, 200, ""},
 		{"charset", "POST", "/echo", ok, []string{"content-type: application/json; charset=UTF-8"}, 200, ""},
@@ -61,9 +62,7 @@ func TestBody(t *testing.T) {
 		{"DELETE with a query", "DELETE", "/del?text=q", "", nil, 200, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if a := do(t, s, c.method, c.target, c.body, c.headers...); a.status != c.status || a.code() != c.code {
-				t.Errorf("%d %.200s", a.status, a.body)
-			}
+			do(t, s, c.method, c.target, c.body, c.headers...).is(t, c.status, c.code)
 		})
 	}
 }
@@ -161,42 +160,30 @@ func TestCaller(t *testing.T) {
 		DeviceSignature: "sig", RequestID: c.RequestID,
 		Device: rest.DeviceInfo{Brand: "Acme", Model: "One", Description: "work",
 			UserAgent: "test/1"}, Method: "GET", Path: "/me", RawQuery: "a=b%20c"}
-	if !reflect.DeepEqual(c, want) {
-		t.Errorf("caller %+v\nwant %+v", c, want)
-	}
-	if c := got(do(t, s, "GET", "/me", "", "cf-ipcountry: TR", "x-forwarded-for: 1.2.3.4")); c.Country != "TR" {
-		t.Errorf("country %q", c.Country)
-	}
+	storetest.Same(t, c, want, "caller")
+	storetest.Equal(t, got(do(t, s, "GET", "/me", "", "cf-ipcountry: TR", "x-forwarded-for: 1.2.3.4")).Country, "TR",
+		"country")
 	for _, header := range []string{"XX", "XK", "tr"} {
-		if c := got(do(t, s, "GET", "/me", "", "cf-ipcountry: "+header, "x-forwarded-for: 1.2.3.4")); c.Country != "" {
-			t.Errorf("%s: country %q", header, c.Country)
-		}
+		storetest.Equal(t, got(do(t, s, "GET", "/me", "", "cf-ipcountry: "+header, "x-forwarded-for: 1.2.3.4")).Country, "",
+			header, "country")
 	}
 	for _, headers := range [][]string{{"cf-ipcountry: TR", "cf-ipcountry: FR"}, {"cf-ipcountry: FR", "cf-ipcountry: FR"},
 		{"cf-ipcountry: ", "cf-ipcountry: FR", "cf-ipcountry: TR"}} { // only our default decides then, and no header
-		if c := got(do(t, s, "GET", "/me", "", append(headers, "x-forwarded-for: 1.2.3.4")...)); c.Country != "DE" {
-			t.Errorf("%v: country %q", headers, c.Country)
-		}
+		storetest.Equal(t, got(do(t, s, "GET", "/me", "", append(headers, "x-forwarded-for: 1.2.3.4")...)).Country, "DE",
+			headers, "country")
 	}
-	if n := strings.Count(log.String(), "lets clients set their country"); n != 1 {
-		t.Errorf("told %d times:\n%s", n, log.String())
-	}
+	storetest.Equal(t, strings.Count(log.String(), "lets clients set their country"), 1, "warnings in", log.String())
 	if c := got(do(t, s, "GET", "/me", "", "device-brand: "+strings.Repeat("é",
 		100)+"\xff")); len(c.Device.Brand) > maxDevice || c.Device.Brand[:2] != "é" {
 		t.Errorf("brand %q", c.Device.Brand)
 	}
-	if c := got(do(t, s, "GET", "/me", "", "user-agent: a\xffb")); c.Device.UserAgent != "ab" {
-		t.Errorf("agent %q", c.Device.UserAgent)
-	}
+	storetest.Equal(t, got(do(t, s, "GET", "/me", "", "user-agent: a\xffb")).Device.UserAgent, "ab", "agent")
 	for header, want := range map[string]string{"accept-language: fr": "en", "_requesterLanguage: tr": "tr",
 		"accept-language: tr": "tr"} {
-		if c := got(do(t, s, "GET", "/me", "", header)); c.Language != want {
-			t.Errorf("%s: language %q", header, c.Language)
-		}
+		storetest.Equal(t, got(do(t, s, "GET", "/me", "", header)).Language, want, header, "language")
 	}
-	if c := got(do(t, s, "GET", "/me?_requesterLanguage=ar", "", "_requesterLanguage: tr")); c.Language != "ar" {
-		t.Errorf("language %q", c.Language)
-	}
+	storetest.Equal(t, got(do(t, s, "GET", "/me?_requesterLanguage=ar", "", "_requesterLanguage: tr")).Language, "ar",
+		"language")
 	body := `{"_requesterLanguage":"tr"}`
 	c = got(do(t, s, "POST", "/hash", body, "device-signature: new", "device_signature: old"))
 	if fmt.Sprintf("%x", c.BodyHash) == strings.Repeat("0", 64) || c.DeviceSignature != "new" || c.Language != "tr" ||
@@ -219,9 +206,7 @@ func TestWait(t *testing.T) {
 		"respond-async, wait=10": 10 * time.Second, "wait=31": maxWait,
 		"wait=4000000000": 0, "wait=-1": 0, "wait=x": 0, "Wait = 7": 7 * time.Second, "wait=3;x=1": 3 * time.Second,
 		`wait="4"`: 4 * time.Second} {
-		if got := wait([]byte(header)); got != want {
-			t.Errorf("wait(%q) = %v, want %v", header, got, want)
-		}
+		storetest.Equal(t, wait([]byte(header)), want, header)
 	}
 }
 
@@ -301,13 +286,9 @@ func TestUnmatched(t *testing.T) {
 		if allow := a.header.Get("Allow"); (a.status == 405) != (allow != "") {
 			t.Errorf("%s %s: Allow %q", c.method, c.target, allow)
 		}
-		if a := do(t, s, c.method, c.target, "", "block: 1"); a.status != 403 {
-			t.Errorf("%s %s passes the firewall: %d", c.method, c.target, a.status)
-		}
+		storetest.Equal(t, do(t, s, c.method, c.target, "", "block: 1").status, 403, c.method, c.target, "at the firewall")
 	}
-	if a := do(t, s, "PUT", "/a/b", ""); a.header.Get("Allow") != "GET, HEAD, POST" {
-		t.Errorf("Allow %q", a.header.Get("Allow"))
-	}
+	storetest.Equal(t, do(t, s, "PUT", "/a/b", "").header.Get("Allow"), "GET, HEAD, POST", "Allow")
 }
 
 func TestBasePath(t *testing.T) {
@@ -318,18 +299,14 @@ func TestBasePath(t *testing.T) {
 	opts.Firewall = func(_ context.Context, _ *Request, k string) error { key = k; return nil }
 	s := serve(t, opts, rest.Get("/x", "", rest.NoAuth, whoami))
 	s.Raw("GET", "/health/live", func(c *fiber.Ctx) error { return c.SendString("ok") })
-	if a := do(t, s, "GET", "/api/v1/health/live", ""); a.status != 200 {
-		t.Errorf("health: %d", a.status)
-	}
+	do(t, s, "GET", "/api/v1/health/live", "").is(t, 200, "", "health")
 	opts.Draining = nil
 	s = serve(t, opts, rest.Get("/x", "", rest.NoAuth, whoami))
 	if a := do(t, s, "GET", "/api/v1/x", ""); a.status != 200 || key != "GET /x" ||
 		!strings.Contains(a.body, `"path":"/api/v1/x"`) {
 		t.Errorf("%d %s, key %q", a.status, a.body, key)
 	}
-	if a := do(t, s, "GET", "/x", ""); a.status != 404 {
-		t.Errorf("outside the base path: %d", a.status)
-	}
+	do(t, s, "GET", "/x", "").is(t, 404, fault.NotFound, "outside the base path")
 }
 
 func TestDrainingAndOverload(t *testing.T) {
@@ -349,16 +326,12 @@ func TestDrainingAndOverload(t *testing.T) {
 		inner.header.Get("Retry-After") != "1" || health.status != 200 {
 		t.Errorf("outer %d, inner %d %s, health %d", a.status, inner.status, inner.body, health.status)
 	}
-	if a := do(t, s, "GET", "/x", ""); a.status != 200 {
-		t.Errorf("the count is not given back: %d", a.status)
-	}
+	do(t, s, "GET", "/x", "").is(t, 200, "", "after the count was given back")
 	draining = true
 	if a := do(t, s, "GET", "/x", ""); a.status != 503 || a.code() != "DRAINING" || a.header.Get("Retry-After") == "" {
 		t.Errorf("draining: %d %v %s", a.status, a.header, a.body)
 	}
-	if a := do(t, s, "GET", "/health/ready", ""); a.status != 200 {
-		t.Errorf("health while draining: %d", a.status)
-	}
+	do(t, s, "GET", "/health/ready", "").is(t, 200, "", "health while draining")
 }
 
 // A page of another name that resolves to this machine reads nothing, not even a health check.
@@ -379,8 +352,6 @@ func TestRepeatedHeaders(t *testing.T) {
 	s := serve(t, allow(), rest.Get("/x", "", rest.User, nothing))
 	for _, name := range []string{"x-auth", "p-auth", "ot-auth", "cron-auth", "service-auth", "tenant-id",
 		"device-signature", "device_signature", "otp", "x-otp", "idempotency-key"} {
-		if a := do(t, s, "GET", "/x", "", name+": a", name+": b"); a.status != 400 || a.code() != "INVALID_FIELD" {
-			t.Errorf("%s twice: %d", name, a.status)
-		}
+		do(t, s, "GET", "/x", "", name+": a", name+": b").is(t, 400, "INVALID_FIELD", name, "twice")
 	}
 }

@@ -23,9 +23,7 @@ func listen(t testing.TB, s *Server) string {
 	done := make(chan error, 1)
 	go func() { done <- s.Serve(ln) }()
 	t.Cleanup(func() {
-		if err := s.App.Shutdown(); err != nil {
-			t.Error(err)
-		}
+		storetest.Is(t, s.App.Shutdown(), nil)
 		<-done
 	})
 	return ln.Addr().String()
@@ -38,9 +36,7 @@ func wire(t testing.TB, addr, text string, want int) (answers []answer, closed b
 	c := storetest.Value(net.Dial("tcp", addr))(t)
 	defer c.Close()
 	c.SetDeadline(time.Now().Add(10 * time.Second))
-	if _, err := io.WriteString(c, text); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, storetest.Err(io.WriteString(c, text)))
 	r := bufio.NewReader(c)
 	for len(answers) < want {
 		resp, err := http.ReadResponse(r, nil)
@@ -168,9 +164,7 @@ func TestFraming(t *testing.T) {
 				t.Errorf("shape: %v %s", a.header, a.body)
 			}
 			for _, leak := range []string{"fasthttp", "buffer", "victim", "nonsense", "Host"} {
-				if strings.Contains(a.body, leak) {
-					t.Errorf("the refusal quotes %q: %s", leak, a.body)
-				}
+				storetest.Lacks(t, a.body, leak, "refusal")
 			}
 			wellFramed := map[string]bool{"authority form": true, "asterisk": true, "fragment": true,
 				"fragment in the query": true,

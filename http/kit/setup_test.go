@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"castellan/domain/kit/setup"
+	"castellan/domain/kit/storetest"
 	"castellan/http/apitest"
 	"castellan/http/edge"
 	httpsetup "castellan/http/kit/setup"
@@ -40,9 +41,7 @@ func TestSetup(t *testing.T) {
 		}
 		for language, empty := range map[string]string{"tr": "boş", "ar": "فارغ", "en": "empty"} {
 			_, answer := s.Call("GET /admin/setup", "", "accept-language", language)
-			if want := strings.ReplaceAll(judged, `"empty"`, `"`+empty+`"`); answer != want {
-				t.Errorf("%s: %s, want %s", language, answer, want)
-			}
+			storetest.Equal(t, answer, strings.ReplaceAll(judged, `"empty"`, `"`+empty+`"`), language)
 		}
 		s.Wants("GET /admin/setup?check=true", "", 200,
 			`{"data":{"mode":"production","checkedAt":"2023-11-14T22:13:20.000Z",`+findings+`}}`)

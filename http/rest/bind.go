@@ -3,6 +3,7 @@ package rest
 import (
 	"net/url"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -249,12 +250,7 @@ func (b *binder) finish(p *plan, v reflect.Value, got *bitset) {
 }
 
 func (b *binder) faulty(name string) bool {
-	for _, p := range b.problems {
-		if p.Field == name {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(b.problems, func(p fault.Problem) bool { return p.Field == name })
 }
 
 // fail reports a problem of the value being read; the fields around it add their

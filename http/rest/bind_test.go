@@ -94,9 +94,7 @@ func (c bindCase) binds(t *testing.T, method, query, body string) {
 			return
 		}
 		storetest.Must(t, err)
-		if !reflect.DeepEqual(got, c.want) {
-			t.Fatalf("got %+v, want %+v", got, c.want)
-		}
+		storetest.Same(t, got, c.want)
 	})
 }
 

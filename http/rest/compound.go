@@ -77,11 +77,7 @@ func listCodec(t reflect.Type, elem codec) codec {
 			if b.c.peek() == 'n' && t.Elem() != typeRaw && t.Elem() != typeAny {
 				b.refuse("must not be null")
 			} else {
-				n := v.Len()
-				v.Grow(1)
-				v.SetLen(n + 1)
-				v.Index(n).SetZero()
-				elem.json(b, v.Index(n))
+				elem.json(b, appended(v))
 			}
 			b.within(before, "["+strconv.Itoa(i)+"]")
 		}
@@ -100,16 +96,33 @@ func listCodec(t reflect.Type, elem codec) codec {
 				return
 			}
 			for part := range strings.SplitSeq(s, ",") {
-				n := v.Len()
-				v.Grow(1)
-				v.SetLen(n + 1)
-				v.Index(n).SetZero()
-				before := len(b.problems)
-				elem.text(b, v.Index(n), strings.TrimSpace(part))
+				n, before := v.Len(), len(b.problems)
+				elem.text(b, appended(v), strings.TrimSpace(part))
 				b.within(before, "["+strconv.Itoa(n)+"]")
 			}
 		},
 	}
+}
+
+// appended adds a zero element to a list and returns it.
+func appended(list reflect.Value) reflect.Value {
+	n := list.Len()
+	list.Grow(1)
+	list.SetLen(n + 1)
+	list.Index(n).SetZero()
+	return list.Index(n)
+}
+
+// objectCodec reads an object, in a query its text.
+func objectCodec(members func(b *binder, v reflect.Value)) codec {
+	read := func(b *binder, v reflect.Value) {
+		if b.c.peek() != '{' {
+			b.refuse("must be an object")
+			return
+		}
+		members(b, v)
+	}
+	return codec{json: read, text: func(b *binder, v reflect.Value, s string) { b.reread(s, func() { read(b, v) }) }}
 }
 
 func (c compiler) mapping(t reflect.Type) (codec, error) {
@@ -120,11 +133,7 @@ func (c compiler) mapping(t reflect.Type) (codec, error) {
 	if err != nil {
 		return codec{}, err
 	}
-	read := func(b *binder, v reflect.Value) {
-		if b.c.peek() != '{' {
-			b.refuse("must be an object")
-			return
-		}
+	return objectCodec(func(b *binder, v reflect.Value) {
 		v.Set(reflect.MakeMap(t))
 		for more := b.c.open(); more; more = b.c.next() {
 			key := string(b.c.key())
@@ -138,8 +147,7 @@ func (c compiler) mapping(t reflect.Type) (codec, error) {
 			b.within(before, key)
 			v.SetMapIndex(reflect.ValueOf(key).Convert(t.Key()), x)
 		}
-	}
-	return codec{json: read, text: func(b *binder, v reflect.Value, s string) { b.reread(s, func() { read(b, v) }) }}, nil
+	}), nil
 }
 
 func (c compiler) nested(t reflect.Type) (codec, error) {
@@ -147,14 +155,9 @@ func (c compiler) nested(t reflect.Type) (codec, error) {
 	if err != nil {
 		return codec{}, err
 	}
-	read := func(b *binder, v reflect.Value) {
-		if b.c.peek() != '{' {
-			b.refuse("must be an object")
-			return
-		}
+	return objectCodec(func(b *binder, v reflect.Value) {
 		var got bitset
 		b.members(p, v, &got, nil)
 		b.finish(p, v, &got)
-	}
-	return codec{json: read, text: func(b *binder, v reflect.Value, s string) { b.reread(s, func() { read(b, v) }) }}, nil
+	}), nil
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/base64"
 	"testing"
 	"time"
+
+	"castellan/domain/kit/storetest"
 )
 
 // A cursor is read in the one spelling in which it is written, and never holds
@@ -38,9 +40,7 @@ func TestCursor(t *testing.T) {
 	}
 	type number struct{ N int64 }
 	const good = "eyJOIjoxN30" // {"N":17}
-	if got, err := markOf[number](good); err != nil || got.N != 17 {
-		t.Errorf("%+v, %v", got, err)
-	}
+	storetest.Equal(t, storetest.Value(markOf[number](good))(t).N, 17)
 	for _, sent := range []string{good + "=", good[:10] + "1", good[:4] + "\n" + good[4:], "!"} {
 		if got, err := markOf[number](sent); err == nil {
 			t.Errorf("%q was read as %+v", sent, got)

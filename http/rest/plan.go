@@ -3,6 +3,7 @@ package rest
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -195,14 +196,7 @@ func restrict(k codec, base reflect.Type, tag reflect.StructTag) (codec, error) 
 		}
 		allowed, message := strings.Split(s, ","), "must be one of "+strings.ReplaceAll(s, ",", ", ")
 		checks = append(checks, func(b *binder, v reflect.Value) bool {
-			return eachString(v, func(s string) bool {
-				for _, a := range allowed {
-					if a == s {
-						return true
-					}
-				}
-				return false
-			}) || b.fail(message)
+			return eachString(v, func(s string) bool { return slices.Contains(allowed, s) }) || b.fail(message)
 		})
 	}
 	if tag.Get("blank") == "no" {

@@ -2,10 +2,10 @@ package rest
 
 import (
 	"net/netip"
-	"reflect"
 	"testing"
 
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
 )
 
 func TestPresence(t *testing.T) {
@@ -19,14 +19,9 @@ func TestPresence(t *testing.T) {
 		App   string   `json:"app" default:"API"`
 	}
 	full := `{"code":"x","mint":"","flag":false,"list":[]}`
-	got, err := bound[in](t, "POST", "", full)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := storetest.Value(bound[in](t, "POST", "", full))(t)
 	want := in{Code: "x", List: []string{}, Limit: 5, Kinds: []string{"a", "b"}, App: "API"}
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("got %+v, want %+v", got, want)
-	}
+	storetest.Same(t, got, want)
 	got.Kinds[0] = "changed"
 	if again, _ := bound[in](t, "POST", "", full); again.Kinds[0] != "a" {
 		t.Error("a default is shared between requests")
@@ -45,9 +40,7 @@ func TestPresence(t *testing.T) {
 		{`{"code":"x","mint":"","flag":true,"list":[],"kinds":["a","x"]}`, []string{"kinds"}},
 	} {
 		_, err := bound[in](t, "POST", "", c.body)
-		if got := faults(t, err); !reflect.DeepEqual(got, c.want) {
-			t.Errorf("%s: faulty %q, want %q", c.body, got, c.want)
-		}
+		storetest.Same(t, faults(t, err), c.want, c.body, "faulty")
 	}
 }
 
@@ -80,9 +73,7 @@ func TestRestrictions(t *testing.T) {
 			}
 			continue
 		}
-		if got := faults(t, err); !reflect.DeepEqual(got, c.want) {
-			t.Errorf("%s: faulty %q, want %q", c.body, got, c.want)
-		}
+		storetest.Same(t, faults(t, err), c.want, c.body, "faulty")
 	}
 }
 
@@ -128,17 +119,11 @@ func (s selfChecking) Validate() error {
 }
 
 func TestValidate(t *testing.T) {
-	if _, err := bound[selfChecking](t, "GET", "begin=2024-01-31&end=2024-01-31T10:00:00Z", ""); err != nil {
-		t.Error(err)
-	}
+	storetest.Must(t, storetest.Err(bound[selfChecking](t, "GET", "begin=2024-01-31&end=2024-01-31T10:00:00Z", "")))
 	_, err := bound[selfChecking](t, "GET", "begin=2024-02-01&end=2024-01-31", "")
-	if got := faults(t, err); !reflect.DeepEqual(got, []string{"begin"}) {
-		t.Errorf("faulty %q", got)
-	}
+	storetest.Same(t, faults(t, err), []string{"begin"}, "faulty")
 	_, err = bound[selfChecking](t, "GET", "begin=x&end=2024-01-31", "")
-	if got := faults(t, err); !reflect.DeepEqual(got, []string{"begin"}) {
-		t.Errorf("faulty %q", got)
-	}
+	storetest.Same(t, faults(t, err), []string{"begin"}, "faulty")
 }
 
 func TestExtras(t *testing.T) {

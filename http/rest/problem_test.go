@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
 )
 
 // TestProblem: every code of the registry has its status and shape (D-GEN-09).
@@ -16,9 +17,7 @@ func TestProblem(t *testing.T) {
 		f := &fault.Error{Code: code, Message: "said", AttemptsLeft: new(2), RetryAfter: 1500 * time.Millisecond}
 		status, body := Problem(f, "tr", "request-1")
 		var p map[string]any
-		if err := json.Unmarshal(body, &p); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, json.Unmarshal(body, &p))
 		if status != e.status || p["status"] != float64(e.status) || p["code"] != string(code) || p["title"] != e.en ||
 			p["detail"] != "said" || p["message"] != e.tr || p["attemptsLeft"] != 2.0 || p["requestId"] != "request-1" ||
 			RetryAfter(f) != 2 {

@@ -4,8 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"reflect"
 	"testing"
+
+	"castellan/domain/kit/storetest"
 )
 
 // even reads itself from JSON.
@@ -42,9 +43,7 @@ func TestSelfReading(t *testing.T) {
 		}
 	}
 	_, err := bound[in](t, "POST", "", `{"e":"abc"}`)
-	if got := faults(t, err); !reflect.DeepEqual(got, []string{"e"}) {
-		t.Errorf("faulty %q", got)
-	}
+	storetest.Same(t, faults(t, err), []string{"e"}, "faulty")
 }
 
 func TestBindThenCall(t *testing.T) {

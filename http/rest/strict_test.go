@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
 )
 
 func TestStrictJSON(t *testing.T) {
@@ -97,9 +98,7 @@ func TestStrictJSON(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			err := checkObject([]byte(c.text))
-			if (err == nil) != c.ok {
-				t.Fatalf("checkObject = %v, want ok %v", err, c.ok)
-			}
+			storetest.Equal(t, err == nil, c.ok, "checkObject:", err)
 			if err != nil && fault.CodeOf(err) != fault.InvalidField {
 				t.Errorf("code %s", fault.CodeOf(err))
 			}

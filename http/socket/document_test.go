@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strconv"
 	"testing"
@@ -44,9 +43,7 @@ type document struct {
 func read(t *testing.T) (d document) {
 	t.Helper()
 	storetest.Must(t, json.Unmarshal(AsyncAPI, &d))
-	if len(d.Components.Messages) != 2 {
-		t.Fatalf("%d messages", len(d.Components.Messages))
-	}
+	storetest.Equal(t, len(d.Components.Messages), 2, "messages")
 	return d
 }
 
@@ -179,9 +176,7 @@ func TestDocumentServer(t *testing.T) {
 		storetest.Equal(t, fmt.Sprint(doc["servers"], " ", channel["address"]), want, at)
 		delete(doc, "servers")
 		channel["address"] = Path
-		if !reflect.DeepEqual(doc, plain) {
-			t.Errorf("%s changes more than the way", at)
-		}
+		storetest.Same(t, doc, plain, at)
 	}
 	if _, err := Document("http://["); err == nil {
 		t.Error("an address that is none")

@@ -16,6 +16,7 @@ import (
 	"context"
 	"log/slog"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -171,12 +172,9 @@ func (h *Hub) forget(c *conn) {
 	h.poll.remove(c)
 	h.mu.Lock()
 	if r := c.room; r != nil {
-		for i, o := range r.conns {
-			if o == c {
-				r.conns = append(r.conns[:i:i], r.conns[i+1:]...)
-				h.ask(r) // also for an empty room, which goes once the owner knows
-				break
-			}
+		if i := slices.Index(r.conns, c); i >= 0 {
+			r.conns = append(r.conns[:i:i], r.conns[i+1:]...)
+			h.ask(r) // also for an empty room, which goes once the owner knows
 		}
 	}
 	h.mu.Unlock()

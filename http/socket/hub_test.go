@@ -48,9 +48,7 @@ func TestFrames(t *testing.T) {
 				`"data":[{"success":true,"data":{"sessionKey":"k"},"headers":{"x-auth":"t"}}]}`,
 			`{"challengeId":"c2","action":"LOGIN","event":"ACTION_COMPLETE","data":[{"success":false,"data":{},"headers":{}}]}`,
 		} {
-			if got := slices.Concat(c.texts, d.texts)[i]; string(got) != want {
-				t.Errorf("frame %d is %s", i, got)
-			}
+			storetest.Equal(t, string(slices.Concat(c.texts, d.texts)[i]), want, "frame", i)
 		}
 	})
 }
@@ -67,9 +65,7 @@ func TestLiveOvertakesReplay(t *testing.T) {
 		w.set(func() { w.hook = func(string, int, int) { once() } })
 		c := w.join("c1", time.Hour)
 		c.want("m1", "m2", "m3")
-		if q := w.questions("c1"); !slices.Equal(q, []question{{1, 0}, {1, 1}}) {
-			t.Errorf("questions %v", q)
-		}
+		storetest.Same(t, w.questions("c1"), []question{{1, 0}, {1, 1}}, "questions")
 	})
 }
 
@@ -232,9 +228,7 @@ func TestManyAtOnce(t *testing.T) {
 				stay.mu.Lock()
 				defer stay.mu.Unlock()
 				got := slices.DeleteFunc(slices.Clone(stay.got), func(s string) bool { return s == "ping" })
-				if !slices.Equal(got, want) {
-					t.Errorf("%s got %q", id, got)
-				}
+				storetest.Same(t, got, want, id)
 			})
 		}
 		wg.Wait()

@@ -19,6 +19,7 @@ import (
 
 	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
 	"castellan/domain/proof/stepup"
 )
 
@@ -234,7 +235,5 @@ func (c *client) want(what ...string) {
 	synctest.Wait()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !slices.Equal(c.got, what) {
-		c.t.Errorf("got %q, want %q", c.got, what)
-	}
+	storetest.Same(c.t, c.got, what)
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -73,9 +72,7 @@ func TestPings(t *testing.T) {
 		c := w.join("c1", time.Hour)
 		time.Sleep(time.Minute + tick)
 		c.want("ping", "ping", "ping")
-		if q := w.questions("c1"); len(q) != 4 {
-			t.Errorf("questions %v", q)
-		}
+		storetest.Equal(t, len(w.questions("c1")), 4, "questions")
 	})
 }
 
@@ -183,18 +180,12 @@ func TestLeaving(t *testing.T) {
 		synctest.Wait()
 		b.write(ws.NewCloseFrame(ws.NewCloseFrameBody(ws.StatusGoingAway, "")))
 		b.want("close 1001")
-		if q := w.questions("c1"); !slices.Equal(q, []question{{1, 0}, {2, 0}, {1, 0}, {0, 0}}) {
-			t.Errorf("questions %v", q)
-		}
-		if len(w.hub.rooms) != 0 {
-			t.Errorf("rooms %v", w.hub.rooms)
-		}
+		storetest.Same(t, w.questions("c1"), []question{{1, 0}, {2, 0}, {1, 0}, {0, 0}}, "questions")
+		storetest.Equal(t, len(w.hub.rooms), 0, "rooms", w.hub.rooms)
 		w.set(func() { w.fail = errors.New("trouble") })
 		w.join("c2", time.Hour).conn.Close()
 		synctest.Wait()
-		if len(w.hub.rooms) != 0 {
-			t.Errorf("rooms %v", w.hub.rooms)
-		}
+		storetest.Equal(t, len(w.hub.rooms), 0, "rooms", w.hub.rooms)
 		time.Sleep(time.Minute)
 		if n := len(w.questions("c2")); n > 3 {
 			t.Errorf("%d questions for nobody", n)

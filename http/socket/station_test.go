@@ -63,9 +63,7 @@ func serve(t testing.TB, s settings) *station {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
 		st.hub.Close(ctx)
-		if err := errors.Join(st.server.App.ShutdownWithContext(ctx), <-done); err != nil {
-			t.Error(err)
-		}
+		storetest.Must(t, errors.Join(st.server.App.ShutdownWithContext(ctx), <-done))
 	})
 	return st
 }
@@ -130,9 +128,8 @@ func (s *station) request(target, headers string, early ...byte) (*http.Response
 	if strings.HasPrefix(line, "/") {
 		line = "GET " + target + " HTTP/1.1"
 	}
-	if _, err := c.Write(slices.Concat([]byte(line+"\r\nHost: "+s.addr+"\r\n"+headers+"\r\n"), early)); err != nil {
-		s.t.Fatal(err)
-	}
+	storetest.Must(s.t, storetest.Err(c.Write(slices.Concat([]byte(line+"\r\nHost: "+s.addr+"\r\n"+headers+"\r\n"),
+		early))))
 	r := bufio.NewReader(c)
 	answer := storetest.Value(http.ReadResponse(r, nil))(s.t)
 	return answer, &peer{s.t, c, r}
@@ -142,9 +139,7 @@ func (s *station) request(target, headers string, early ...byte) (*http.Response
 func (s *station) open(id string) *peer {
 	s.t.Helper()
 	answer, p := s.request("/2fa", upgrade+"p-auth: good-"+id+"\r\n")
-	if answer.StatusCode != http.StatusSwitchingProtocols {
-		s.t.Fatalf("status %d", answer.StatusCode)
-	}
+	storetest.Equal(s.t, answer.StatusCode, http.StatusSwitchingProtocols, "status")
 	return p
 }
 
@@ -188,9 +183,7 @@ func (p *peer) want(what ...string) {
 
 func (p *peer) send(frames ...[]byte) {
 	p.t.Helper()
-	if _, err := p.conn.Write(slices.Concat(frames...)); err != nil {
-		p.t.Error(err)
-	}
+	storetest.Is(p.t, storetest.Err(p.conn.Write(slices.Concat(frames...))), nil)
 }
 
 // wait polls for what other goroutines bring about.

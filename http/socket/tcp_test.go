@@ -15,6 +15,7 @@ import (
 	"github.com/gobwas/ws"
 
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
 	"castellan/domain/proof/stepup"
 )
 
@@ -38,9 +39,7 @@ func TestEarlyFrames(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			answer, p := s.request("/2fa", upgrade+"p-auth: good-c1\r\n", c.early...)
-			if answer.StatusCode != 101 {
-				t.Fatal(answer.StatusCode)
-			}
+			storetest.Equal(t, answer.StatusCode, 101, "status")
 			p.t = t
 			p.send(c.late)
 			p.want(c.want...)
@@ -88,9 +87,7 @@ func TestOverTCP(t *testing.T) {
 			s.open("c2").want("close 4429", "end")
 
 			answer, p := s.request("/2fa", upgrade+"p-auth: brief-c3\r\n")
-			if answer.StatusCode != 101 {
-				t.Fatal(answer.StatusCode)
-			}
+			storetest.Equal(t, answer.StatusCode, 101, "status")
 			began := time.Now()
 			p.want("close 4401")
 			if took := time.Since(began); took < 900*time.Millisecond || took > 2*time.Second {
@@ -316,9 +313,7 @@ func TestRefusals(t *testing.T) {
 			p.conn.Close()
 		})
 	}
-	if n := s.hub.Live(); n != 0 {
-		t.Errorf("%d sockets live", n)
-	}
+	storetest.Equal(t, s.hub.Live(), 0, "sockets live")
 }
 
 func TestNoRoomForSockets(t *testing.T) {

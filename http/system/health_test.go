@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"castellan/domain/kit/storetest"
 )
 
 // TestHealth: the separate listener reports the same health as the public one.
@@ -51,8 +53,6 @@ func TestReadinessIsKept(t *testing.T) {
 			_ = ready(t.Context())
 			time.Sleep(10 * time.Millisecond)
 		}
-		if trips != 4 {
-			t.Errorf("%d round trips in a second", trips)
-		}
+		storetest.Equal(t, trips, 4, "round trips in a second")
 	})
 }

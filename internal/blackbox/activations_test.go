@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/child"
 )
 
@@ -31,10 +32,7 @@ func TestTwoAtOnce(t *testing.T) {
 }
 
 func TestActivationsOfLogs(t *testing.T) {
-	p, err := child.Start(exec.Command("true"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := storetest.Value(child.Start(exec.Command("true")))(t)
 	<-p.Ended()
 	n := &Node{Process: p, log: newRecord()}
 	n.log.Write([]byte(`time=x level=DEBUG msg="cluster: an activation began" kind=challenge id=A at=1000000000

@@ -21,8 +21,7 @@ func NewAction(code string) string {
 // Admin logs the seeded administrator in and returns the header of its token.
 func Admin(t *testing.T, s *Site, n *Node) Headers {
 	t.Helper()
-	token, _ := n.Session(t, s.Seeded("admin"))
-	return Headers{"x-auth": token}
+	return n.Auth(t, s.Seeded("admin"))
 }
 
 // Policy makes the general policy of an action and returns its id; more are further members, each after a comma.

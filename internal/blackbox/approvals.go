@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"castellan/domain/kit/storetest"
 )
 
 // Grants gives an account a role of its own with some endpoints, and returns its id.
@@ -55,8 +57,7 @@ func NewCounter(t *testing.T, s *Site, settings ...string) *Counter {
 
 func (d *Counter) Login(t *testing.T, a Account) Headers {
 	t.Helper()
-	token, _ := d.Session(t, a)
-	return Headers{"x-auth": token}
+	return d.Auth(t, a)
 }
 
 // Adjustment is the body of another adjustment.
@@ -87,9 +88,7 @@ func Standing(t *testing.T, body []byte) string {
 	if err := json.Unmarshal(body, &a); err != nil || a.Data.ApprovalID == "" {
 		t.Fatalf("%v: %s", err, body)
 	}
-	if _, err := time.Parse(time.RFC3339, a.Data.ExpiresAt); err != nil {
-		t.Error(err)
-	}
+	storetest.Must(t, storetest.Err(time.Parse(time.RFC3339, a.Data.ExpiresAt)))
 	return a.Data.ApprovalID
 }
 

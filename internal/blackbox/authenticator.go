@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"castellan/domain/kit/storetest"
 	"castellan/domain/proof/totp"
 )
 
@@ -28,11 +29,7 @@ type Authenticator struct {
 
 func NewAuthenticator(t *testing.T, text string) *Authenticator {
 	t.Helper()
-	secret, err := base32.StdEncoding.DecodeString(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &Authenticator{Secret: secret}
+	return &Authenticator{Secret: storetest.Value(base32.StdEncoding.DecodeString(text))(t)}
 }
 
 // Enrolled gives an account an authenticator.

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/apidoc"
 )
 
@@ -280,14 +281,9 @@ func (a Answer) Keys(t testing.TB, want ...string) Answer {
 // Raw sends bytes on a new connection and returns the response until the other side closes or is silent for a moment.
 func (c Client) Raw(t testing.TB, request string) string {
 	t.Helper()
-	conn, err := net.Dial("tcp", strings.TrimPrefix(c.URL, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := storetest.Value(net.Dial("tcp", strings.TrimPrefix(c.URL, "http://")))(t)
 	defer conn.Close()
-	if _, err := io.WriteString(conn, request); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, storetest.Err(io.WriteString(conn, request)))
 	var all []byte
 	buf := make([]byte, 4096)
 	conn.SetReadDeadline(time.Now().Add(patience))

@@ -24,9 +24,7 @@ type Cluster struct {
 func (s *Site) Cluster() *Cluster {
 	s.t.Helper()
 	keys := filepath.Join(filepath.Dir(s.Dir), "cluster")
-	if got := s.Command("", "cluster", "init", keys); got.Code != 0 {
-		s.t.Fatalf("cluster init: exit %d: %s", got.Code, got.ErrOut)
-	}
+	s.Succeeds("", "cluster", "init", keys)
 	s.Set("CLUSTER_TLS_DIR="+keys, "KEYS_MASTER_FILE="+filepath.Join(s.Dir, "master.key"))
 	return &Cluster{Site: s}
 }

@@ -5,6 +5,8 @@ import (
 	"os/exec"
 	"sync"
 	"testing"
+
+	"castellan/domain/kit/storetest"
 )
 
 const DemoPassword = "harbour-lantern-orchard-9"
@@ -26,10 +28,7 @@ func DemoAdmin() Account {
 func NewDemoSite(t testing.TB) *Site {
 	t.Helper()
 	s := NewSite(t, "sqlite")
-	data, err := demonstrated()
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := storetest.Value(demonstrated())(t)
 	if out, err := exec.Command("cp", "-a", data, s.Dir).CombinedOutput(); err != nil {
 		t.Fatalf("copy the data of the demonstration: %v: %s", err, out)
 	}

@@ -272,6 +272,13 @@ func (c Client) Session(t testing.TB, a Account) (xAuth, key string) {
 	return got.Header.Get("x-auth"), ReadFinal(t, got).ExecResult.Data["sessionKey"]
 }
 
+// Auth logs an account in as Session does, and returns the header of its token.
+func (c Client) Auth(t testing.TB, a Account) Headers {
+	t.Helper()
+	token, _ := c.Session(t, a)
+	return Headers{"x-auth": token}
+}
+
 // Final is the last answer of a flow, and the answer of the result endpoint.
 type Final struct {
 	Action      string `json:"action"`

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"castellan/domain/kit/storetest"
 )
 
 // Front is one address before the nodes of a site, like a load balancer of connections.
@@ -21,10 +23,7 @@ type Front struct {
 // NewFront passes each connection to one of the nodes, chosen at random.
 func NewFront(t *testing.T, nodes ...*Node) *Front {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := storetest.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { l.Close() })
 	f := &Front{URL: "http://" + l.Addr().String()}
 	f.Route(nodes...)

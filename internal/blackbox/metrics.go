@@ -8,6 +8,8 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
+
+	"castellan/domain/kit/storetest"
 )
 
 func Exported(t *testing.T, addr string) []byte {
@@ -23,11 +25,7 @@ func Exported(t *testing.T, addr string) []byte {
 func Scrape(t *testing.T, addr string) map[string]*dto.MetricFamily {
 	t.Helper()
 	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(bytes.NewReader(Exported(t, addr)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return families
+	return storetest.Value(parser.TextToMetricFamilies(bytes.NewReader(Exported(t, addr))))(t)
 }
 
 // Value returns a counter or gauge with these labels (name=value). Series with further labels are added up.

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/child"
 	"castellan/internal/load"
 )
@@ -100,11 +101,7 @@ func (n *Node) Ready() {
 // PeakMemory returns the peak resident memory of the process, in bytes.
 func (n *Node) PeakMemory() int {
 	n.t.Helper()
-	peak, err := child.PeakResident(n.PID())
-	if err != nil {
-		n.t.Fatal(err)
-	}
-	return int(peak)
+	return int(storetest.Value(child.PeakResident(n.PID()))(n.t))
 }
 
 // Freeze stops the process, like a paused machine, and returns when every thread has stopped; Thaw resumes it.

@@ -3,6 +3,8 @@ package blackbox
 import (
 	"os"
 	"path/filepath"
+
+	"castellan/domain/kit/storetest"
 )
 
 // Shell runs commands of a document in a folder, with the settings of the site and castellan in the path. The first
@@ -12,9 +14,7 @@ func (s *Site) Shell(folder, commands string) Output {
 	s.t.Helper()
 	s.fill()
 	bin := s.t.TempDir()
-	if err := os.Symlink(s.program(), filepath.Join(bin, "castellan")); err != nil {
-		s.t.Fatal(err)
-	}
+	storetest.Must(s.t, os.Symlink(s.program(), filepath.Join(bin, "castellan")))
 	shell := *s
 	shell.Program = "/bin/sh"
 	return shell.Command("", "-euc", `cd "$1" && PATH="$2:$PATH"

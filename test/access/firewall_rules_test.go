@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 )
 
@@ -32,15 +33,11 @@ func TestFirewallRulesReachOtherNodes(t *testing.T) {
 		n.Do(t, "GET", blackbox.RulesPath, nil, boss).Is(t, 403, "ACCESS_DENIED")
 
 		s.Says(0, "waf list", "my self", "blacklist", "ACTIVE")
-		if got := s.Says(0, "waf list --status INACTIVE"); got.Out != "" {
-			t.Errorf("waf list --status INACTIVE: %+v", got)
-		}
+		storetest.Equal(t, s.Says(0, "waf list --status INACTIVE").Out, "", "waf list --status INACTIVE")
 		for _, c := range [][]string{{"DENY GET " + blackbox.RulesPath + ", by my self\n", "GET " + blackbox.RulesPath},
 			{"rate_limit  COUNTS\n", "LIMIT orders", "--service", "shop"}} {
 			args := append([]string{"waf", "explain", "--ip", blackbox.Dutch}, c[1:]...)
-			if got := s.Succeeds("", args...); !strings.Contains(got.Out, c[0]) {
-				t.Errorf("waf explain: %s", got.Out)
-			}
+			storetest.Contains(t, s.Succeeds("", args...).Out, c[0], "waf explain")
 		}
 		if got := s.CommandWith([]string{"FIREWALL_BYPASS_CIDRS=193.0.0.0/8"}, "", "waf", "explain",
 			"GET "+blackbox.RulesPath, "--ip", blackbox.Dutch); !strings.HasPrefix(got.Out, "ALLOW ") {

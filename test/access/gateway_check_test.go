@@ -1,11 +1,18 @@
 package access
 
 import (
+	"context"
+	"fmt"
+	"io"
 	"maps"
+	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"castellan/client"
 	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 )
@@ -136,9 +143,7 @@ func TestGatewayRefusals(t *testing.T) {
 		g.ask(t, "POST", "/free", blackbox.Headers{"X-Original-Host": "other.example"}).Is(t, 403, "FORBIDDEN")
 		a := g.Ok(t, "POST", "/admin/guard/explain", map[string]string{"host": "shop.example", "method": "POST",
 			"path": "/orders/7/pay.json"}, g.boss)
-		if text := string(a.Body); !strings.Contains(text, `"reason":"AMBIGUOUS_PATH","detail":"routers`) {
-			t.Errorf("explained: %s", text)
-		}
+		storetest.Contains(t, string(a.Body), `"reason":"AMBIGUOUS_PATH","detail":"routers`, "explained")
 		g.route(t, `{"host":"shop.example","method":"POST","path":"/orders/*/pay.json","mode":"session"}`)
 		g.ask(t, "POST", "/orders/7/pay.json").Is(t, 204, "")
 		blackbox.Until(t, 20*time.Second, "the doctor lists the refused spelling", func() bool {
@@ -153,6 +158,148 @@ func TestGatewayRefusals(t *testing.T) {
 		if a := g.ask(t, "GET", "/free").Is(t, 403, "RATE_LIMITED"); a.Header.Get("Retry-After") == "" ||
 			!strings.Contains(a.Header.Get("castellan-problem"), `"status":403`) {
 			t.Errorf("a limit of the firewall: %v", a.Header)
+		}
+	})
+}
+
+// Of 200 uses of a grant on three nodes, of which one is killed meanwhile, at most one succeeds, and no other use
+// later. A route is in effect on every node within a second, and a repetition has the same challenge on each
+// (D-EXT-11).
+func TestGatewayGrantIsUsedOnceInCluster(t *testing.T) {
+	t.Parallel()
+	c := blackbox.ThreeNodes(t, "HTTP_TRUSTED_PROXIES=127.0.0.1", "LIMITS_ENABLED=false")
+	g := &gate{Node: c.Nodes[0], s: c.Site, owner: c.Seeded("user")}
+	g.boss = blackbox.Admin(t, c.Site, g.Node)
+	g.xAuth, _ = g.Session(t, g.owner)
+	g.Ok(t, "POST", blackbox.ActionsPath, blackbox.NewAction("PAYOUT"), g.boss)
+	g.route(t, payRoute)
+	made := time.Now()
+	on := func(n *blackbox.Node) *gate {
+		of := *g
+		of.Node = n
+		return &of
+	}
+	for _, n := range c.Nodes {
+		blackbox.Until(t, blackbox.Within(2), "the route is in effect", func() bool {
+			return on(n).ask(t, "POST", "/orders/7/pay", blackbox.Headers{"x-auth": ""}).Status == 401
+		})
+	}
+	t.Logf("in effect on three nodes after %v", time.Since(made))
+	ids := map[string]bool{}
+	for _, n := range c.Nodes {
+		var again struct{ Challenge blackbox.Challenge }
+		on(n).ask(t, "POST", "/orders/7/pay").Is(t, 401, "CHALLENGE_REQUIRED").Read(t, &again)
+		ids[again.Challenge.ChallengeID] = true
+	}
+	storetest.Equal(t, len(ids), 1, "challenges of three nodes")
+	for round, kill := range []bool{false, true} {
+		grant := g.approve(t, g.ask(t, "POST", "/orders/7/pay"))
+		var mu sync.Mutex
+		var wait sync.WaitGroup
+		answers := map[string]int{}
+		for i := range 200 {
+			n := c.Nodes[i%len(c.Nodes)]
+			wait.Go(func() {
+				h := blackbox.Headers{"X-Original-Method": "POST", "X-Original-URI": "/orders/7/pay", "x-auth": g.xAuth,
+					"X-Original-Host": "shop.example", "x-to": "IBAN 7"}
+				maps.Copy(h, granted(grant))
+				a, err := n.Try("GET", checkPath, nil, h)
+				mu.Lock()
+				defer mu.Unlock()
+				if err != nil {
+					answers["lost"]++
+					return
+				}
+				answers[fmt.Sprint(a.Status, a.Code())]++
+			})
+			if kill && i == 100 {
+				c.Nodes[2].Kill()
+			}
+		}
+		wait.Wait()
+		if answers["204"] > 1 || !kill && (answers["204"] != 1 || answers["403GRANT_USED"] != 199) {
+			t.Errorf("round %d: %v", round, answers)
+		}
+		// A use whose answer was lost with the node is still the one use.
+		used := c.Count("guard_grant WHERE used_at > 0")
+		a := g.ask(t, "POST", "/orders/7/pay", granted(grant))
+		if used == round+1 && a.Code() != "GRANT_USED" || answers["204"] == 1 && a.Code() != "GRANT_USED" {
+			t.Errorf("round %d, afterwards: %s; %d used", round, a, used)
+		}
+	}
+}
+
+// The Go client completes the challenge of a gateway and sends the same request again, with its body.
+func TestGoClientBehindGateway(t *testing.T) {
+	blackbox.OnOne(t, "sqlite", func(t *testing.T, s *blackbox.Site) {
+		s.Set("SESSIONS_BIND=requests")
+		g := newGate(t, s)
+		g.route(t, `{"method":"POST","path":"/pay","mode":"guarded","actionCode":"PAYOUT",`+
+			`"rows":[{"key":"to","label":"To","from":"path","index":0}]}`)
+		var digest, leaked string
+		other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			leaked = r.Header.Get("x-auth")
+		}))
+		t.Cleanup(other.Close)
+		gateway := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/away" {
+				http.Redirect(w, r, other.URL, http.StatusFound)
+				return
+			}
+			body, _ := io.ReadAll(r.Body)
+			digest = r.Header.Get("content-digest")
+			a := g.ask(t, r.Method, r.RequestURI, blackbox.Headers{"x-auth": r.Header.Get("x-auth"), "x-to": "",
+				"castellan-grant": r.Header.Get("castellan-grant"), "content-digest": digest, "X-Original-Host": r.Host,
+				"dpop": r.Header.Get("dpop")})
+			if a.Status != 204 {
+				w.Header().Set("p-auth", a.Header.Get("p-auth"))
+				w.WriteHeader(a.Status)
+				w.Write(a.Body)
+				return
+			}
+			io.WriteString(w, a.Header.Get("castellan-user")+" "+string(body))
+		}))
+		t.Cleanup(gateway.Close)
+		c := storetest.Value(client.New(g.URL))(t)
+		c.Token = g.xAuth
+		send := func(value string) (string, error) {
+			r, err := http.NewRequestWithContext(t.Context(), "POST", gateway.URL+"/pay", strings.NewReader(`{"pay":1}`))
+			storetest.Must(t, err)
+			a, err := c.Guarded(r, func(ctx context.Context, f *client.Flow) (client.Outcome, error) {
+				if len(f.Rows) == 0 || f.Rows[0].Value == "" {
+					t.Errorf("the client gets the rows %v", f.Rows)
+				}
+				m, _ := f.Method("SMS")
+				return f.Complete(ctx, m, value+g.Code(t, g.owner, "SMS"))
+			})
+			if err != nil {
+				return "", err
+			}
+			defer a.Body.Close()
+			text, err := io.ReadAll(a.Body)
+			return string(text), err
+		}
+		storetest.Equal(t, storetest.Value(send(""))(t), g.owner.ID+` {"pay":1}`)
+		if !strings.HasPrefix(digest, "sha-256=:") {
+			t.Errorf("the digest of the body is %q", digest)
+		}
+		away, err := http.NewRequestWithContext(t.Context(), "GET", gateway.URL+"/away", nil)
+		storetest.Must(t, err)
+		a := storetest.Value(c.Guarded(away, nil))(t)
+		a.Body.Close()
+		if a.StatusCode != http.StatusFound || leaked != "" {
+			t.Errorf("a redirect to another server: %d, which got the token %q", a.StatusCode, leaked)
+		}
+		// A session that is bound to a key needs a proof for each request, also behind a gateway.
+		c.Key = client.NewKey(blackbox.ECKey(t))
+		f, err := c.Login(t.Context(), client.Credentials{Email: g.owner.Mail, Password: g.owner.Password})
+		storetest.Must(t, err)
+		m, _ := f.Method("SMS")
+		storetest.Must(t, storetest.Err(f.Complete(t.Context(), m, g.Code(t, g.owner, "SMS"))))
+		storetest.Equal(t, storetest.Value(send(""))(t), g.owner.ID+` {"pay":1}`, "with a key")
+		g.ask(t, "POST", "/pay", blackbox.Headers{"x-auth": c.Token}).Is(t, 401, "DPOP_INVALID")
+		if got, err := send("0"); client.CodeOf(err) == "" {
+			t.Errorf("a wrong code: %q, %v", got, err)
 		}
 	})
 }

@@ -288,9 +288,7 @@ func (f front) guards(t *testing.T) {
 		t.Errorf("the refusal shows the rows %v", said.Rows)
 	}
 	flow := blackbox.FlowOf(t, first)
-	if text := fmt.Sprint(f.g.Letters(t, f.g.owner.Number())); !strings.Contains(text, "(Order 7)") {
-		t.Errorf("the messages with codes do not name the order: %s", text)
-	}
+	storetest.Contains(t, fmt.Sprint(f.g.Letters(t, f.g.owner.Number())), "(Order 7)", "messages with codes")
 	done := f.g.Complete(t, flow, flow.Method(t, "SMS"), f.g.Code(t, f.g.owner, "SMS")).Is(t, 200, "")
 	grant := done.Header.Get("castellan-grant")
 	if a, _ = f.send(t, "POST", "/orders/8/pay?amount=12", mine(grant)); a.Status != 403 || a.Code() != "GRANT_MISMATCH" {

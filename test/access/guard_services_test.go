@@ -1,10 +1,19 @@
 package access
 
 import (
+	"crypto/ed25519"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"castellan/client"
 	"castellan/domain/kit/storetest"
@@ -45,9 +54,7 @@ func TestGoClientGuardsAnOperation(t *testing.T) {
 			t.Errorf("redeemed again: %v", err)
 		}
 		got := d.calls.of(t, f.ID)
-		if e, err := c.Callback(ctx, got.header, got.body); err != nil || e.Data.Reference != "go" {
-			t.Errorf("%+v, %v", e, err)
-		}
+		storetest.Equal(t, storetest.Value(c.Callback(ctx, got.header, got.body))(t).Data.Reference, "go")
 		if e, err := c.Callback(ctx, got.header, append(got.body, ' ')); err == nil {
 			t.Errorf("a changed callback is accepted: %+v", e)
 		}
@@ -89,5 +96,218 @@ func TestGrantIsRedeemedOnceInACluster(t *testing.T) {
 		d.approve(t, f)
 		d.redeemedOnce(t, d.read(t, f.ChallengeID, 20), c.Nodes, during)
 		d.called(t, f.ChallengeID, fmt.Sprint("r", i), "COMPLETED")
+	}
+}
+
+const (
+	guardPath  = "/guard/challenges"
+	redeemPath = "/guard/grants/redeem"
+)
+
+// shop is another service with its customer, and the receiver of its callbacks.
+type shop struct {
+	*blackbox.Node
+	site     *blackbox.Site
+	key      blackbox.Headers
+	customer blackbox.Account
+	x        string // session of the customer
+	id       string // of the customer
+	calls    *calls
+}
+
+// calls are the callbacks that a service received. The first one is answered 503.
+type calls struct {
+	*httptest.Server
+	mu     sync.Mutex
+	failed bool
+	got    []call
+}
+
+type call struct {
+	header http.Header
+	body   []byte
+}
+
+func receive(t *testing.T) *calls {
+	c := &calls{}
+	c.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if !c.failed {
+			c.failed = true
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		c.got = append(c.got, call{r.Header, body})
+	}))
+	t.Cleanup(c.Close)
+	return c
+}
+
+// of returns the callback about a challenge, once it has arrived.
+func (c *calls) of(t *testing.T, challengeID string) (found call) {
+	t.Helper()
+	blackbox.Until(t, blackbox.Within(30), "the callback", func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		for _, one := range c.got {
+			if strings.Contains(string(one.body), challengeID) {
+				found = one
+				return true
+			}
+		}
+		return false
+	})
+	return found
+}
+
+func newShop(t *testing.T, s *blackbox.Site, n *blackbox.Node) *shop {
+	t.Helper()
+	d := &shop{Node: n, site: s, customer: s.Seeded("user"), calls: receive(t)}
+	who := blackbox.Admin(t, s, n)
+	n.Ok(t, "POST", blackbox.ActionsPath, blackbox.NewAction("PAYOUT"), who)
+	n.Ok(t, "POST", blackbox.ActionsPath, blackbox.NewAction("REFUND"), who)
+	blackbox.Policy(t, n, who, "PAYOUT", 1, `[["PUSH"],["SMS"]]`, "")
+	d.key = d.add(t, "shop", "--actions", "PAYOUT,REFUND", "--callback", d.calls.URL)
+	d.x, _ = n.Session(t, d.customer)
+	d.id = s.Text("SELECT id FROM users WHERE phone = '" + d.customer.Number() + "'")
+	return d
+}
+
+// add creates a key and waits until the node knows it.
+func (d *shop) add(t *testing.T, name string, args ...string) blackbox.Headers {
+	t.Helper()
+	key := d.site.ServiceKey(name, args...)
+	blackbox.Until(t, blackbox.Within(5), "the key is known", func() bool {
+		return d.Do(t, "GET", guardPath+"/none", nil, key).Status == 404
+	})
+	return key
+}
+
+// request is the body of a payout by the customer.
+func (d *shop) request(reference string) map[string]any {
+	return map[string]any{"actionCode": "PAYOUT", "userToken": d.x, "title": "Pay out 25 EUR", "reference": reference,
+		"rows": []map[string]string{{"key": "amount", "label": "You pay", "value": "25.00 EUR"},
+			{"key": "iban", "label": "Account", "value": "DE02120300000000202051"}},
+		"payload": map[string]any{"payout": "order-" + reference}}
+}
+
+func (d *shop) start(t *testing.T, reference string) blackbox.Flow {
+	t.Helper()
+	return blackbox.FlowOf(t, d.Do(t, "POST", guardPath, d.request(reference), d.key))
+}
+
+// approve completes a challenge by SMS.
+func (d *shop) approve(t *testing.T, f blackbox.Flow) {
+	t.Helper()
+	a := d.Complete(t, f, f.Method(t, "SMS"), d.Code(t, d.customer, "SMS"))
+	if final := blackbox.ReadFinal(t, a.Is(t, 200, "")); !final.ExecResult.Success {
+		t.Fatalf("approved: %s", a)
+	}
+}
+
+// guarded is a challenge as its service reads it.
+type guarded struct {
+	ID, Status, Reference, Grant string
+	CompletedAt, RedeemedAt      *time.Time
+}
+
+func (d *shop) read(t *testing.T, id string, wait int) (g guarded) {
+	t.Helper()
+	h := maps.Clone(d.key)
+	if wait > 0 {
+		h["prefer"] = fmt.Sprintf("wait=%d", wait)
+	}
+	var a struct{ Data guarded }
+	d.Ok(t, "GET", guardPath+"/"+id, nil, h).Keys(t, "data").Read(t, &a)
+	if a.Data.ID != id || (a.Data.Grant != "") != (a.Data.Status == "COMPLETED" && a.Data.RedeemedAt == nil) {
+		t.Fatalf("read %+v", a.Data)
+	}
+	return a.Data
+}
+
+// public reads a key of the JWKS.
+func (d *shop) public(t *testing.T, kid string) ed25519.PublicKey {
+	t.Helper()
+	var set struct{ Keys []struct{ Kid, X string } }
+	d.Ok(t, "GET", "/.well-known/jwks.json", nil, nil).Read(t, &set)
+	for _, k := range set.Keys {
+		if x, err := base64.RawURLEncoding.DecodeString(k.X); k.Kid == kid && err == nil {
+			return x
+		}
+	}
+	t.Fatalf("the JWKS has no key %q", kid)
+	return nil
+}
+
+// called checks the callback about a challenge, with its signature.
+func (d *shop) called(t *testing.T, id, reference, status string) {
+	t.Helper()
+	c := d.calls.of(t, id)
+	var body struct {
+		Type      string
+		Timestamp time.Time
+		Data      struct{ ID, Reference, Status string }
+	}
+	if err := json.Unmarshal(c.body, &body); err != nil || body.Type != "challenge."+strings.ToLower(status) ||
+		body.Data.ID != id || body.Data.Reference != reference || body.Data.Status != status || body.Timestamp.IsZero() {
+		t.Errorf("callback %s, %v; want %s of %s", c.body, err, status, reference)
+	}
+	sig, found := strings.CutPrefix(c.header.Get("webhook-signature"), "v1a,")
+	raw, err := base64.StdEncoding.DecodeString(sig)
+	signed := c.header.Get("webhook-id") + "." + c.header.Get("webhook-timestamp") + "." + string(c.body)
+	if !found || err != nil || c.header.Get("webhook-id") == "" ||
+		!ed25519.Verify(d.public(t, c.header.Get("webhook-key-id")), []byte(signed), raw) {
+		t.Errorf("the signature of %v does not verify", c.header)
+	}
+}
+
+// redeemedOnce redeems a grant by 200 callers over nodes, and runs during between. Exactly one redemption commits. Its
+// answer can only be missing if a call was cut off.
+func (d *shop) redeemedOnce(t *testing.T, g guarded, nodes []*blackbox.Node, during func()) {
+	t.Helper()
+	var mu sync.Mutex
+	var won, cut int
+	var wg sync.WaitGroup
+	times := map[string]bool{}
+	for i := range 200 {
+		wg.Go(func() {
+			a, err := nodes[i%len(nodes)].Try("POST", redeemPath, map[string]string{"grant": g.Grant}, d.key)
+			var body struct {
+				RedeemedAt string
+				Data       struct {
+					Reference, RedeemedAt string
+					Payload               struct{ Payout string }
+				}
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case err != nil:
+				cut++
+			case a.Status == 200 && json.Unmarshal(a.Body, &body) == nil && body.Data.Reference == g.Reference &&
+				body.Data.Payload.Payout == "order-"+g.Reference:
+				won++
+				times[body.Data.RedeemedAt] = true
+			case a.Code() == "GRANT_USED" && a.Status == 409 && json.Unmarshal(a.Body, &body) == nil:
+				times[body.RedeemedAt] = true
+			case during != nil && a.Status == 503:
+				cut++
+			default:
+				t.Errorf("redeemed: %s", a)
+			}
+		})
+		if i == 100 && during != nil {
+			during()
+		}
+	}
+	wg.Wait()
+	if won > 1 || won == 0 && cut == 0 || len(times) != 1 {
+		t.Errorf("%d redemptions succeeded, %d calls were cut off, at the times %v", won, cut, times)
+	}
+	rows := d.site.Count("audit WHERE action = 'GUARD_REDEEM' AND target = '" + g.ID + "'")
+	if after := d.read(t, g.ID, 0); rows != 1 || after.RedeemedAt == nil || after.Grant != "" {
+		t.Errorf("%d redemptions are in the audit: %+v", rows, after)
 	}
 }

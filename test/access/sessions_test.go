@@ -1,11 +1,16 @@
 package access
 
 import (
+	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"castellan/client"
+	"castellan/domain/kit/storetest"
+	"castellan/domain/proof/dpop"
 	"castellan/internal/blackbox"
 )
 
@@ -116,4 +121,137 @@ func (h *hammer) stop(t *testing.T) (last time.Time, accepted, refused int) {
 		t.Fatal(h.err)
 	}
 	return h.last, h.accepted, h.refused
+}
+
+// A login that completes during a password change either opens no session, or its session ends with the others
+// (D-AUTH-11).
+func TestNoSessionSurvivesPasswordChange(t *testing.T) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
+		n := s.Start("LIMITS_ENABLED=false")
+		demo := s.Seeded("user")
+		mine, _ := n.Session(t, demo)
+		born := 0
+		for round := range 15 {
+			login := n.Login(t, demo)
+			loginCode := n.Code(t, demo, "SMS")
+			next := fmt.Sprintf("lantern-orchard-%d", round)
+			change := blackbox.FlowOf(t, n.Do(t, "POST", "/auth/password", map[string]string{"oldPassword": demo.Password,
+				"password": next, "passwordVerify": next}, blackbox.Headers{"x-auth": mine}))
+			changeCode := n.Code(t, demo, "SMS")
+			var begun, changed blackbox.Answer
+			var begunErr, changedErr error
+			var wg sync.WaitGroup
+			wg.Go(func() { begun, begunErr = n.TryComplete(login, login.Method(t, "SMS"), loginCode) })
+			wg.Go(func() { changed, changedErr = n.TryComplete(change, change.Method(t, "SMS"), changeCode) })
+			wg.Wait()
+			if begunErr != nil || changedErr != nil {
+				t.Fatal(begunErr, changedErr)
+			}
+			changed.Is(t, 200, "")
+			demo.Password = next
+			if token := begun.Header.Get("x-auth"); token != "" {
+				born++
+				n.Do(t, "GET", blackbox.SessionsPath, nil, blackbox.Headers{"x-auth": token}).Is(t, 401, "TOKEN_REVOKED")
+			}
+			storetest.Equal(t, len(blackbox.Sessions(t, n, mine)), 1, "sessions after round", round)
+		}
+		t.Logf("%d of 15 logins came first", born)
+	})
+}
+
+// A login whose last step coincides with the change has no session afterwards, in either order.
+func TestContactChangeDuringLogin(t *testing.T) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
+		s.Set("LIMITS_ENABLED=false")
+		n := s.Start()
+		boss, me := blackbox.Admin(t, s, n), s.AddUser("user")
+		born := 0
+		for round := range 24 {
+			f := n.Login(t, me)
+			code := n.Code(t, me, "SMS")
+			var completed, changed blackbox.Answer
+			var failed [2]error
+			var both sync.WaitGroup
+			both.Go(func() { completed, failed[0] = n.TryComplete(f, f.Method(t, "SMS"), code) })
+			both.Go(func() {
+				changed, failed[1] = n.Try("POST", blackbox.MailPath, map[string]string{"userId": me.ID,
+					"mailAddress": fmt.Sprintf("round%d@example.test", round)}, boss)
+			})
+			both.Wait()
+			if failed != [2]error{} || changed.Status != 200 {
+				t.Fatalf("%v, %s", failed, changed)
+			}
+			if completed.Status != 200 {
+				completed.Is(t, 409, "CHALLENGE_CLOSED")
+				continue
+			}
+			born++
+			token := blackbox.Headers{"x-auth": completed.Header.Get("x-auth")}
+			n.Do(t, "GET", blackbox.SessionsPath, nil, token).Is(t, 401, "TOKEN_REVOKED")
+		}
+		t.Logf("%d of 24 logins were first", born)
+	})
+}
+
+// With http.public_url set, a proof names that URL or an origin of http.cors_origins. The host of the request is the
+// choice of its sender. A guard route for it makes it a target at the gateway only. Without the setting it counts.
+func TestProofNamesTheService(t *testing.T) {
+	blackbox.OnOne(t, "sqlite", func(t *testing.T, s *blackbox.Site) {
+		n := s.Start("LIMITS_ENABLED=false", "SESSIONS_BIND=requests", "HTTP_TRUSTED_PROXIES=127.0.0.1/32",
+			"HTTP_PUBLIC_URL=https://id.example.com", "HTTP_CORS_ORIGINS=https://app.example.com")
+		demo := s.Seeded("user")
+		k := &blackbox.Keyed{Key: blackbox.EdKey(t)}
+		login := func(base string) blackbox.Answer {
+			return n.Do(t, "POST", "/auth/login", blackbox.LoginBody(demo), k.Proof(t, n, "POST", "/auth/login",
+				func(c *dpop.Claims) { c.Target = base + "/auth/login" }))
+		}
+		login(n.URL).Is(t, 401, "DPOP_INVALID")
+		login("https://evil.example").Is(t, 401, "DPOP_INVALID")
+		login("https://id.example.com").Is(t, 200, "")
+		login("HTTPS://ID.example.com:443/%61uth/..").Is(t, 200, "")
+		login("https://app.example.com").Is(t, 200, "")
+
+		n.Ok(t, "POST", "/admin/guard/routes", `{"host":"127.0.0.1","method":"GET","path":"/x","mode":"session"}`,
+			blackbox.Admin(t, s, n))
+		login(n.URL).Is(t, 401, "DPOP_INVALID")
+		f := blackbox.FlowOf(t, login("https://id.example.com"))
+		k.Token = n.Complete(t, f, f.Method(t, "SMS"), n.Code(t, demo, "SMS")).Header.Get("x-auth")
+		for base, want := range map[string]int{n.URL: 204, "https://evil.example": 401} {
+			h := k.Proof(t, n, "GET", "/x", func(c *dpop.Claims) { c.Target = base + "/x" })
+			h["X-Original-Method"], h["X-Original-URI"], h["X-Original-Host"] = "GET", "/x", strings.TrimPrefix(n.URL, "http://")
+			storetest.Equal(t, n.Do(t, "GET", "/guard/check", nil, h).Status, want, "at a gateway for", base)
+		}
+	})
+}
+
+// The Go client has itself remembered, and gets its next session without a code.
+func TestGoClientIsRemembered(t *testing.T) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
+		n := s.Start("LIMITS_ENABLED=false")
+		demo := s.Seeded("user")
+		boss := blackbox.Admin(t, s, n)
+		blackbox.Policy(t, n, boss, "LOGIN", 1, `[["SMS"]]`, `,"remember":7`)
+		blackbox.Until(t, blackbox.Within(5), "the policy takes effect", func() bool {
+			var x struct{ RememberDays int }
+			n.Ok(t, "POST", "/admin/system/mfa/explain", `{"actionCode":"LOGIN"}`, boss).Read(t, &x)
+			return x.RememberDays == 7
+		})
+		c := storetest.Value(client.New(n.URL))(t)
+		c.Key = client.NewKey(blackbox.ECKey(t))
+		who := client.Credentials{Email: demo.Mail, Password: demo.Password}
+		f, err := c.Login(t.Context(), who)
+		if err != nil || f.Completed || f.RememberDays != 7 {
+			t.Fatalf("%+v, %v", f, err)
+		}
+		m, _ := f.Method("SMS")
+		if o, err := f.CompleteAndRemember(t.Context(), m, n.Code(t, demo, "SMS")); err != nil || !o.Success {
+			t.Fatalf("%+v, %v", o, err)
+		}
+		if f, err = c.Login(t.Context(), who); err != nil || !f.Completed || !f.Methods[0].Completed {
+			t.Fatalf("%+v, %v", f, err)
+		}
+		if o, err := f.Wait(t.Context()); err != nil || o.XAuth == "" {
+			t.Errorf("%+v, %v", o, err)
+		}
+	})
 }

@@ -40,8 +40,7 @@ func newCases(t *testing.T, s *blackbox.Site, n int, kinds ...int) *cases {
 	t.Helper()
 	node := s.Start()
 	boss := s.Seeded("admin")
-	token, _ := node.Session(t, boss)
-	c := &cases{Node: node, t: t, site: s, admin: blackbox.Headers{"x-auth": token}, reviewer: s.AddUser("user")}
+	c := &cases{Node: node, t: t, site: s, admin: node.Auth(t, boss), reviewer: s.AddUser("user")}
 	blackbox.Role(t, node, c.admin, c.reviewer, "reviewer", reviewerMay...)
 	for i := range n {
 		c.ids = append(c.ids, c.person(i))
@@ -283,9 +282,8 @@ func (c *cases) audited(ids ...string) {
 		storetest.Equal(c.t, found, 1, "the audit has", "decisions on", id, entries)
 	}
 	// The account owner reads the reason in their own language.
-	if n := c.site.Count("account_decision WHERE user_id = '" + ids[0] + "' AND reasons LIKE '%eksik%'"); n != 1 {
-		c.t.Errorf("the reason is kept %d times in Turkish", n)
-	}
+	storetest.Equal(c.t, c.site.Count("account_decision WHERE user_id = '"+ids[0]+"' AND reasons LIKE '%eksik%'"), 1,
+		"reasons in Turkish")
 }
 
 // documents finds the documents of one account, opens one and changes it.

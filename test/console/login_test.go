@@ -21,8 +21,7 @@ func TestConsoleLogin(t *testing.T) {
 		s.Set("HTTP_ADDR="+addr, "MFA_METHOD_ATTEMPTS=2")
 		n := blackbox.Patient(s).Start()
 		boss, chief := s.Seeded("admin"), s.AddUser("admin")
-		auth, _ := n.Session(t, boss)
-		head := blackbox.Headers{"x-auth": auth}
+		head := n.Auth(t, boss)
 		n.Ok(t, "PATCH", "/admin/system/mfa/methods", `{"methodCode":"MAIL","renewStartMs":1000}`, head)
 		policy := blackbox.Policy(t, n, head, "LOGIN", 1, `[["PUSH"],["TOTP"],["SMS"],["MAIL"]]`, `,"numberMatching":true`)
 		theirs, _ := n.Session(t, chief)

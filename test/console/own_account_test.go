@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 	"castellan/web/webtest"
 )
@@ -78,9 +79,7 @@ func (o *owner) seesOnlyOwn() {
 	t := o.t
 	t.Helper()
 	o.Until(`location.pathname === '/console/me'`) // home has no work for a customer
-	if got := webtest.Value[[]string](o.Tab, screens); !slices.Equal(got, ownMenu) {
-		t.Errorf("the menu is %v, want %v", got, ownMenu)
-	}
+	storetest.Same(t, webtest.Value[[]string](o.Tab, screens), ownMenu, "the menu")
 	for _, screen := range append(slices.Clone(ownMenu[1:]), ownMenu[0]) {
 		menuTo(o.Tab, screen)
 		if problems := webtest.Value[[]string](o.Tab, complaints); len(problems) > 0 {
@@ -126,15 +125,11 @@ func (o *owner) readsNotifications() {
 	o.Click(row(notifications) + ` input[type="checkbox"]`)
 	o.Click(`[data-path="` + notifications + `"] [data-testid="bulk"] button`)
 	o.Until(`!document.querySelector('[data-path="` + notifications + `"] [data-testid="bulk"]')`)
-	if after := unread(); after != before-1 {
-		t.Errorf("%d notifications are unread after one of %d was read", after, before)
-	}
+	storetest.Equal(t, unread(), before-1, "unread notifications after one was read")
 	o.Click(mark("read-all"))
 	o.Until(`[...document.querySelectorAll('` + row(notifications) + `')]
 		.every((r) => r.querySelectorAll('time').length === 2)`)
-	if after := unread(); after != 0 {
-		t.Errorf("%d notifications are unread after all were read", after)
-	}
+	storetest.Equal(t, unread(), 0, "unread notifications after all were read")
 	o.look("notifications")
 }
 
@@ -159,9 +154,7 @@ func (o *owner) keepsAddress() {
 	o.confirms()
 	o.Until("!" + oneDialog)
 	o.rows(blackbox.AddressesPath, 1)
-	if text := o.Text(row(blackbox.AddressesPath)); !strings.Contains(text, "Colder wallet") {
-		t.Errorf("the address book shows %q", text)
-	}
+	storetest.Contains(t, o.Text(row(blackbox.AddressesPath)), "Colder wallet", "the address book shows")
 	o.look("addresses")
 }
 

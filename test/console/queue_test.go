@@ -3,7 +3,6 @@ package console
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"os"
 	"strings"
 	"testing"
@@ -23,8 +22,7 @@ func TestConsoleWithdrawalQueue(t *testing.T) {
 	who := blackbox.DemoAdmin()
 	m := &till{viewer{webtest.Browser(t), t}, s, s.Start()}
 	consoleLogin(t, m.Tab, m.n, who, "/withdrawals?statusCode=6")
-	session, _ := m.n.Session(t, who)
-	auth := blackbox.Headers{"x-auth": session}
+	auth := m.n.Auth(t, who)
 	app := blackbox.Enrolled(t, m.n, who, auth)
 	m.resume(auth)
 	m.cancel(auth)
@@ -66,9 +64,7 @@ func (m *till) resume(auth blackbox.Headers) {
 	m.look("queue-resume")
 	m.Click(`[data-testid="bulk-send"]`)
 	m.Until(noDialog)
-	if got := m.s.Count("withdrawal_queue WHERE status = 8 AND id = '" + id + "'"); got != 1 {
-		m.t.Error("the withdrawal is not queued again")
-	}
+	m.s.Has(1, "withdrawal_queue WHERE status = 8 AND id = '"+id+"'") // queued again
 }
 
 func (m *till) cancel(auth blackbox.Headers) {
@@ -86,14 +82,9 @@ func (m *till) cancel(auth blackbox.Headers) {
 	m.Click(`[data-testid="bulk-send"]`)
 	m.See(aRow + ` [data-state="cancelled"]`)
 	m.Until(noDialog)
-	if got := m.s.Count("withdrawal_queue WHERE status = 12 AND reason = 'The customer asked for it' AND id = '" + id +
-		"'"); got != 1 {
-		m.t.Error("the withdrawal is not cancelled")
-	}
+	m.s.Has(1, "withdrawal_queue WHERE status = 12 AND reason = 'The customer asked for it' AND id = '"+id+"'")
 	hold := m.s.Text("SELECT hold_id FROM withdrawal WHERE id = '" + id + "'")
-	if got := m.s.Count("hold WHERE id = '" + hold + "' AND state = 'released'"); got != 1 {
-		m.t.Error("its hold is not released")
-	}
+	m.s.Has(1, "hold WHERE id = '"+hold+"' AND state = 'released'")
 }
 
 // decided checks that a cancelled withdrawal has no action left, and that the screen says so.
@@ -136,9 +127,7 @@ func (m *till) holds(auth blackbox.Headers) {
 	m.Click(`[role="dialog"] [data-testid="bulk-/admin/withdrawals/{id}/resume"]`)
 	m.Click(`[data-testid="bulk-send"]`)
 	m.Until(noDialog)
-	if got := m.s.Count("withdrawal_queue WHERE status = 8 AND id = '" + id + "'"); got != 1 {
-		m.t.Error("the approved withdrawal is not queued")
-	}
+	m.s.Has(1, "withdrawal_queue WHERE status = 8 AND id = '"+id+"'")
 	m.n.Ok(m.t, "DELETE", "/admin/service-keys", `{"name":"till"}`, auth)
 }
 
@@ -176,9 +165,7 @@ func (m *till) counts(auth blackbox.Headers) {
 	m.field("reason", "A test by the office")
 	m.Click(theSend)
 	m.Until(`document.querySelectorAll('[role="dialog"]').length === 1`)
-	if got := m.s.Count("audit WHERE action = 'FIREWALL_COUNTER_RESET'"); got != 1 {
-		m.t.Errorf("%d resets of counters, want one", got)
-	}
+	m.s.Has(1, "audit WHERE action = 'FIREWALL_COUNTER_RESET'")
 	m.Press("\x1b")
 	m.Until(noDialog)
 }
@@ -254,9 +241,7 @@ func (m *till) fee(app *blackbox.Authenticator) {
 	m.Until(noDialog)
 	m.names(aRow+":last-child", "BTC", "0.00000001")
 	m.look("fees")
-	if got := m.minimums(); !maps.Equal(got, want) {
-		m.t.Errorf("the minimums are %v, want %v", got, want)
-	}
+	storetest.Same(m.t, m.minimums(), want, "the minimums")
 }
 
 // minimums returns the stored minimum of a withdrawal for each currency.
@@ -272,8 +257,87 @@ func (m *till) minimums() map[string]json.Number {
 func (m *till) named() {
 	text := storetest.Value(os.ReadFile("../../console/src/text/en/app.json"))(m.t)
 	for action := range strings.SplitSeq(m.s.Text("SELECT group_concat(DISTINCT action) FROM audit"), ",") {
-		if !strings.Contains(string(text), `"act.`+action+`"`) {
-			m.t.Errorf("the audit action %s has no name", action)
-		}
+		storetest.Contains(m.t, string(text), `"act.`+action+`"`, "name of an audit action")
 	}
+}
+
+// A second person sees the effect of an adjustment and its requester, approves it with a code, and it is
+// booked. A requester's own adjustment waits: the console explains that another person must approve it, and
+// the requester can withdraw it.
+func TestConsoleApprovals(t *testing.T) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
+		d := blackbox.NewCounter(t, s)
+		d.Adjust(t, d.Boss)
+		m := &till{viewer{webtest.Browser(t), t}, s, d.Node}
+		consoleLogin(t, m.Tab, d.Node, d.Chief, "/approvals")
+		m.Click(aRow)
+		m.See(`[data-testid="summary"]`)
+		m.Until(`document.querySelectorAll('[data-testid="change"] ins').length === 3`) // of both accounts
+		m.Until(`document.querySelector('[data-testid="asked"]').innerText.includes('secret-1')`)
+		m.look("approval")
+		m.Click(`[data-testid="approve"]`)
+		m.See(`[data-testid="method-MAIL"]`)
+		m.Type(`[data-testid="code-MAIL"] input`, d.Code(t, d.Chief, "MAIL"))
+		m.Until(`!document.querySelector('[data-testid="challenge"]')`)
+		m.See(`[role="dialog"] [data-state="APPROVED"]`)
+		// The time beside the status is that of the decision, not the future expiry.
+		m.Until(`Date.parse(document.querySelector('[role="dialog"] time').dateTime) < Date.now()`)
+		s.Has(1, "transfer")
+		m.Click(`[role="dialog"] header button`)
+		m.Until(noDialog)
+		m.to("/adjust")
+		for name, value := range map[string]string{"userId": d.Customer.ID, "currencyCode": "BTC", "networkCode": "BTC",
+			"amount": "0.5", "reason": "Booked short"} {
+			m.field(name, value)
+		}
+		m.Click(theSend)
+		m.Until(`/before .*20\d\d/.test(document.querySelector('form [data-testid="waits"]')?.innerText)`)
+		m.Click(`[data-testid="see-approvals"]`)
+		m.See(`[data-state="PENDING"]`)
+		m.Click(aRow)
+		m.See(`[data-testid="own"]`)
+		m.Click(`[data-testid="write-/admin/approvals/{id}/refuse"]`)
+		m.field("reason", "The amount is wrong")
+		m.Click(theSend)
+		m.See(`[data-state="REFUSED"]`)
+		m.look("taken back")
+	})
+}
+
+// The request appears in the inbox of the second person. When that person approves it, the page of the requester
+// shows the decision by itself, with a notification, and the number in the menu disappears.
+func TestConsoleFollowsApprovals(t *testing.T) {
+	blackbox.OnOne(t, "sqlite", func(t *testing.T, s *blackbox.Site) {
+		d := blackbox.NewCounter(t, s)
+		asker := &till{viewer{webtest.Browser(t), t}, s, d.Node}
+		consoleLogin(t, asker.Tab, d.Node, d.Asker, "/adjust")
+		for name, value := range map[string]string{"userId": d.Customer.ID, "currencyCode": "BTC", "networkCode": "BTC",
+			"amount": "0.5", "reason": "Booked short"} {
+			asker.field(name, value)
+		}
+		asker.Click(theSend)
+		asker.See(`form [data-decision="PENDING"]`)
+		asker.See(`nav [data-testid="pending"]`) // without waiting for the next minute
+
+		chief := webtest.Browser(t)
+		consoleLogin(t, chief, d.Node, d.Chief, "")
+		chief.See(`[data-testid="waits-home.approvals"] [data-testid="oldest"]`)
+		chief.See(`[data-testid="waits-home.approvals"] [data-testid="first"]`)
+		chief.Until(`document.querySelector('[data-testid="caught-up"]').innerText.includes('Withdrawals')`)
+		barriers(t, chief, "inbox")
+		chief.Click(`[data-testid="waits-home.approvals"]`)
+		chief.Click(aRow)
+		chief.Click(`[data-testid="approve"]`)
+		chief.See(`[data-testid="method-MAIL"]`)
+		chief.Type(`[data-testid="code-MAIL"] input`, d.Code(t, d.Chief, "MAIL"))
+		chief.See(`[role="dialog"] [data-state="APPROVED"]`)
+		chief.Until(`document.querySelector('[role="dialog"]').innerText.includes('Decided by')`)
+		chief.Until(`!document.querySelector('nav [data-testid="pending"]')`)
+
+		asker.See(`form [data-decision="APPROVED"]`)
+		asker.Until(`document.querySelector('form [data-decision] time') !== null`)
+		asker.Until(`[...document.querySelectorAll('[role="alert"]')].some((e) => e.innerText.includes('was executed'))`)
+		asker.Until(`!document.querySelector('nav [data-testid="pending"]')`)
+		asker.look("decided")
+	})
 }

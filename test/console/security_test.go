@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 	"castellan/web/webtest"
 )
@@ -38,9 +39,7 @@ func TestConsoleSecurity(t *testing.T) {
 		tried := n.Ok(t, "POST", "/admin/system/mfa/rehearse", policy, admin)
 		for _, want := range []string{`"considered":2,"changed":2,"stopped":2,"users":2,"truncated":false`,
 			`"action":"LOGIN"`} {
-			if !strings.Contains(string(tried.Body), want) {
-				t.Errorf("a policy of devices without any device: %s; want %s", tried.Body, want)
-			}
+			storetest.Contains(t, string(tried.Body), want, "a policy of devices without any device")
 		}
 		policy["required"] = 2
 		n.Do(t, "POST", "/admin/system/mfa/rehearse", policy, admin).Is(t, 400, "INVALID_FIELD")
@@ -123,9 +122,7 @@ func (c *officer) limitsService(admin blackbox.Headers) {
 	got := c.n.Ok(c.t, "GET", "/admin/system/waf/rules?appId=shop", nil, admin)
 	for _, want := range []string{`"type":"rate_limit"`, `"limit":100`, `"period":60000`, `"targetEntityType":"USER_ID"`,
 		`"targetResources":["LIMIT orders"]`} {
-		if !strings.Contains(string(got.Body), want) {
-			c.t.Errorf("the limit of a service: %s; want %s", got.Body, want)
-		}
+		storetest.Contains(c.t, string(got.Body), want, "the limit of a service")
 	}
 	c.Click(mark("row") + ":last-child td")
 	c.Click(mark("rule-change"))

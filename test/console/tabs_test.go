@@ -2,9 +2,9 @@ package console
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 	"castellan/web/webtest"
 )
@@ -17,8 +17,7 @@ func TestConsoleTabsShareSession(t *testing.T) {
 	s := blackbox.NewSite(t, "sqlite")
 	n := s.Start()
 	boss, demo := s.Seeded("admin"), s.Seeded("user")
-	auth, _ := n.Session(t, boss)
-	head := blackbox.Headers{"x-auth": auth}
+	head := n.Auth(t, boss)
 	agent := s.AddUser("user")
 	blackbox.Role(t, n, head, agent, "support", supportCalls...)
 
@@ -96,9 +95,8 @@ func (p *pair) still(name string) {
 	p.t.Helper()
 	p.one.Front().See(theName)
 	p.one.Until(`!document.querySelector('[data-testid="lock"]')`)
-	if typed := webtest.Value[string](p.one, `document.querySelector('`+theName+`').value`); typed != name {
-		p.t.Errorf("what was typed is %q, want %q", typed, name)
-	}
+	storetest.Equal(p.t, webtest.Value[string](p.one, `document.querySelector('`+theName+`').value`), name,
+		"what was typed")
 }
 
 // later advances the clocks of both tabs by so many minutes.
@@ -172,9 +170,7 @@ func (p *pair) survivesTheNetwork() {
 	webtest.Value[bool](p.one, `(() => { const b = document.querySelector('[data-testid="send"]');
 		b.click(); b.click(); return true; })()`)
 	p.one.Until(`!document.querySelector('[role="dialog"]')`)
-	if asked := webtest.Value[int](p.one, count) - before; asked != 2 {
-		t.Errorf("%d requests, one of which failed, want 2", asked)
-	}
+	storetest.Equal(t, webtest.Value[int](p.one, count)-before, 2, "requests, one of which failed")
 	if keys := webtest.Value[[]string](p.one, `[...new Set(heard.keys.filter((k, n) => k &&
 		heard.asked[n] === 'POST /admin/roles').slice(-2))]`); len(keys) != 1 || keys[0] == "" {
 		t.Errorf("the keys of one intention are %q", keys)
@@ -206,9 +202,7 @@ func (p *pair) keepsNothing() {
 	for _, tab := range []*webtest.Tab{p.one, p.two} {
 		kept := webtest.Value[string](tab, stored)
 		for _, secret := range append(p.secrets, "eyJ") {
-			if strings.Contains(kept, secret) {
-				t.Errorf("the page keeps %.12s… in %s", secret, kept)
-			}
+			storetest.Lacks(t, kept, secret, "the page")
 		}
 	}
 	if found := p.one.OnDisk(texts...); len(found) > 0 {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"castellan/domain/kit/storetest"
 	"castellan/domain/proof/device"
 	"castellan/internal/blackbox"
 	"castellan/web/webtest"
@@ -22,9 +23,7 @@ var supportCalls = []string{"GET /admin/list-users", "GET /admin/login-history",
 func TestConsoleUserFile(t *testing.T) {
 	blackbox.OnOne(t, "postgres", func(t *testing.T, s *blackbox.Site) {
 		got := s.Command("", "corporate", "add", "Işık Ticaret A.Ş.", "1234567890", "--status", "PENDING")
-		if got.Code != 0 {
-			t.Fatal(got.ErrOut)
-		}
+		storetest.Equal(t, got.Code, 0, "exit", got.ErrOut)
 		n := s.Start("MFA_GUARDED=POST /admin/user/update-fullname=RENAME")
 		boss, agent, who := s.Seeded("admin"), s.AddUser("user"), s.AddUser("user")
 		head := blackbox.Admin(t, s, n)
@@ -107,9 +106,7 @@ func (d desk) corrects(agent, who blackbox.Account, entries int, wall func(statu
 	tab.Until(`!document.querySelector('[role="dialog"]')`)
 	const dead = `['write-/admin/user/update-email', 'tab-documents', 'tab-roles', 'nav-/corporate', 'factors', 'sessions',
 		'go-/users/registered'].filter((id) => document.querySelector('[data-testid="' + id + '"]')).length`
-	if n := webtest.Value[int](tab, dead); n != 0 {
-		t.Errorf("%d ways to what the role does not let", n)
-	}
+	storetest.Equal(t, webtest.Value[int](tab, dead), 0, "ways to endpoints that the role may not call")
 	tab.Click(`[data-testid="write-/admin/user/update-fullname"]`)
 	tab.Type(`[data-testid="field-surname"]`, "Yılmaz")
 	d.look("correct")

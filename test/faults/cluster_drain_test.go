@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 )
 
@@ -41,9 +42,7 @@ func TestDrainFinishesOpenRequests(t *testing.T) {
 		if p.Err != nil || p.Code() != "CHALLENGE_NOT_COMPLETED" && p.Code() != "DRAINING" {
 			t.Errorf("the long poll ended with %s, %v", p.Answer, p.Err)
 		}
-		if code := n.Wait(); code != 0 {
-			t.Errorf("exit %d, want 0", code)
-		}
+		storetest.Equal(t, n.Wait(), 0, "exit")
 		if took := time.Since(began); took > blackbox.Within(10) {
 			t.Errorf("the end took %v", took)
 		}
@@ -121,8 +120,7 @@ func TestTwoProcessesStartOnEmptyDatabase(t *testing.T) {
 			if _, err := os.Stat(filepath.Join(s.Dir, "dev-login.txt")); err != nil {
 				s.Dir = other
 			}
-			token, _ := a.Session(t, s.Seeded("user"))
-			b.Ok(t, "GET", blackbox.SessionsPath, nil, blackbox.Headers{"x-auth": token})
+			b.Ok(t, "GET", blackbox.SessionsPath, nil, a.Auth(t, s.Seeded("user")))
 			// A challenge that one process started is completed at the other, once.
 			demo := s.Seeded("user")
 			f := a.Login(t, demo)

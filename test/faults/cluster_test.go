@@ -3,6 +3,7 @@ package faults
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -119,4 +120,168 @@ func TestClusterKeyCommand(t *testing.T) {
 	// A folder without keys stops the start, and the message names it.
 	s.Set("CLUSTER_GOSSIP_ADDR=127.0.0.1:7946", "CLUSTER_ACTOR_ADDR=127.0.0.1:7947", "CLUSTER_TLS_DIR="+dir)
 	s.Says(1, "serve", "cluster keys")
+}
+
+// Operators see the members, the shares that they own, the active actors by kind, and the moves when a node
+// joined or left.
+func TestClusterStatusShowsMembersAndMoves(t *testing.T) {
+	t.Parallel()
+	c := blackbox.NewSite(t, "postgres").Set("LIMITS_ENABLED=false").Cluster()
+	first := c.Join()
+	boss, demo := blackbox.Admin(t, c.Site, first), c.Seeded("user")
+	type status struct {
+		Data struct {
+			Node    string
+			Belongs bool
+			Members []struct {
+				Version, Address string
+				Limits           *struct{ Owned, Replica, Unsettled int }
+			}
+			Activations map[string]int
+			Moved       *int
+			HandedOver  *int
+		}
+	}
+	look := func(n *blackbox.Node) (s status) {
+		n.Ok(t, "GET", "/admin/cluster", nil, boss).Read(t, &s)
+		return s
+	}
+	var open []blackbox.Flow
+	for range 5 {
+		f := first.Login(t, demo)
+		first.Complete(t, f, f.Method(t, "SMS"), blackbox.WrongFor(first.Code(t, demo, "SMS"))) // its owner is active
+		open = append(open, f)
+	}
+	if s := look(first); s.Data.Activations["challenge"] < 5 || s.Data.Activations["user"] < 1 || s.Data.Node == "" ||
+		!s.Data.Belongs ||
+		len(s.Data.Members) != 1 ||
+		s.Data.Members[0].Version == "" {
+		t.Errorf("a cluster of one: %+v", s)
+	}
+	second := c.Join()
+	blackbox.Until(t, blackbox.Within(20), "both see each other",
+		func() bool { return len(look(first).Data.Members) == 2 && len(look(second).Data.Members) == 2 })
+	for _, f := range open { // by now half of them live on the second node
+		second.Complete(t, f, f.Method(t, "SMS"), "000000")
+	}
+	for range 20 {
+		f := second.Login(t, demo)
+		second.Complete(t, f, f.Method(t, "SMS"), blackbox.WrongFor(second.Code(t, demo, "SMS")))
+	}
+	a, b := look(first), look(second)
+	if a.Data.Moved == nil || b.Data.Moved == nil || *b.Data.Moved == 0 || a.Data.HandedOver == nil {
+		t.Errorf("after a join: %+v and %+v", a, b)
+	}
+	blackbox.Until(t, blackbox.Within(20), "the shards of rate limits are settled", func() bool {
+		owned, replicas, unsettled := 0, 0, 0
+		for _, m := range look(second).Data.Members {
+			if m.Limits == nil {
+				return false
+			}
+			owned, replicas, unsettled = owned+m.Limits.Owned, replicas+m.Limits.Replica, unsettled+m.Limits.Unsettled
+		}
+		return owned == 1024 && replicas == 1024 && unsettled == 0
+	})
+	got := c.CommandWith([]string{"CLUSTER_ACTOR_ADDR=" + first.Actors}, "", "cluster", "status")
+	shards := regexp.MustCompile(`(?m) (\d+) +(\d+) +0 +0 +\d+ +\d+ +\d+$`).FindAllStringSubmatch(got.Out, -1)
+	if lines := strings.Split(strings.TrimSpace(got.Out), "\n"); got.Code != 0 || len(lines) != 3 ||
+		!regexp.MustCompile(`^MEMBER +VERSION +STATE +SHARE +CHALLENGE +(\S+ +)*USER +`+
+			`SHARDS +COPIES +UNSETTLED +FOR SILENT +MOVED +HANDED OVER +LAPSES$`).MatchString(lines[0]) ||
+		len(shards) != 2 || shards[0][1] != shards[1][2] || shards[1][1] != shards[0][2] ||
+		strings.Count(got.Out, " serving ") != 2 || strings.Count(got.Out, " %") != 2 {
+		t.Errorf("cluster status:\n%s", got.Out)
+	}
+}
+
+// Two processes share a database without a cluster. A challenge that was completed at one is complete at the
+// other, even if the other read it before.
+func TestTwoProcessesWithoutClusterShareChallenges(t *testing.T) {
+	t.Parallel()
+	s := blackbox.NewSite(t, "postgres")
+	a, b := s.Start(), s.Start()
+	demo := s.Seeded("user")
+	f := a.Login(t, demo)
+	a.Result(t, f).Is(t, 409, "CHALLENGE_NOT_COMPLETED")
+	waiting := make(chan blackbox.Answer, 1)
+	go func() {
+		got, _ := a.Try("GET", blackbox.ResultPath, nil, blackbox.Headers{"p-auth": f.PAuth, "Prefer": "wait=2"})
+		waiting <- got
+	}()
+	final := b.Complete(t, f, f.Method(t, "SMS"), b.Code(t, demo, "SMS")).Is(t, 200, "")
+	token := blackbox.CheckFinal(t, f, final)
+	for door, got := range map[string]blackbox.Answer{"asked": a.Result(t, f), "waited": <-waiting} {
+		if got.Status != 200 || got.Header.Get("x-auth") != token {
+			t.Errorf("%s: %s", door, got)
+		}
+	}
+	socket := a.Socket(t, f)
+	socket.Expect(f, "LOGIN", "METHOD_COMPLETE")
+	socket.Expect(f, "LOGIN", "ACTION_COMPLETE")
+}
+
+// A stopped node is seen while it is silent, and leaves a trace on the others and on itself. The command that shows the
+// cluster does not wait for it.
+func TestPausesAreShown(t *testing.T) {
+	t.Parallel()
+	c := blackbox.NewSite(t, "postgres").Set("LIMITS_ENABLED=false", "LOG_LEVEL=info").Cluster()
+	asked, frozen, third := c.Join(), c.Join(), c.Join()
+	blackbox.Whole(t, c)
+	boss := blackbox.Admin(t, c.Site, asked)
+	type status struct {
+		Data struct {
+			Node    string
+			Lapses  int
+			Members []struct {
+				Address  string
+				SilentMs int
+			}
+			Pauses []struct {
+				Member   string
+				LastedMs int
+			}
+		}
+	}
+	look := func(n *blackbox.Node) (s status) {
+		n.Ok(t, "GET", "/admin/cluster", nil, boss).Read(t, &s)
+		return s
+	}
+	id := look(frozen).Data.Node
+	silent := func(n *blackbox.Node) bool {
+		for _, m := range look(n).Data.Members {
+			if m.SilentMs > 0 {
+				return m.Address == frozen.Actors
+			}
+		}
+		return false
+	}
+	frozen.Freeze()
+	blackbox.Until(t, blackbox.Within(20), "the silence is seen", func() bool { return silent(asked) && silent(third) })
+	here := []string{"CLUSTER_ACTOR_ADDR=" + asked.Actors}
+	got := c.CommandWith(here, "", "cluster", "status")
+	frozen.Thaw()
+	silences := strings.Count(got.Out, " no answer ") + strings.Count(got.Out, "then given up") // on a slow machine
+	if got.Code != 0 || strings.Count(got.Out, " serving ") != 2 || silences != 1 {
+		t.Errorf("cluster status beside a stopped node:\n%s", got.Out)
+	}
+	for _, n := range c.Nodes {
+		blackbox.Until(t, blackbox.Within(20), "the pause is shown", func() bool {
+			s := look(n)
+			for _, p := range s.Data.Pauses {
+				if p.Member == id && p.LastedMs > 500 {
+					return n != frozen || s.Data.Lapses > 0
+				}
+			}
+			return false
+		})
+	}
+	for n, line := range map[*blackbox.Node]string{asked: "silent", third: "silent",
+		frozen: "this node was stopped or had no processor"} {
+		if log := n.Log(); !strings.Contains(log, line) || !strings.Contains(log, "duration=") {
+			t.Errorf("no line about %q in the log:\n%s", line, log)
+		}
+	}
+	got = c.CommandWith(here, "", "cluster", "status")
+	if _, pauses, _ := strings.Cut(got.Out, "last pauses as "); !strings.Contains(pauses, id+"  silent for ") {
+		t.Errorf("cluster status after a pause:\n%s", got.Out)
+	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"google.golang.org/grpc/status"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 )
 
@@ -249,9 +250,7 @@ func limitsOfService(t *testing.T, c *limiting, boss blackbox.Headers) {
 	check := func(when string, admitted [orders]int, by map[*blackbox.Node]int, nodes int) {
 		t.Helper()
 		for i, n := range admitted {
-			if n != exactLimit {
-				t.Errorf("%s, order %d: %d admitted; the limit is %d", when, i, n, exactLimit)
-			}
+			storetest.Equal(t, n, exactLimit, when, "order", i, "admitted")
 		}
 		if len(by) != nodes {
 			t.Errorf("%s: %d of %d nodes admitted", when, len(by), nodes)

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 )
 
@@ -74,9 +75,7 @@ func TestKillLosesNoAcknowledgedStep(t *testing.T) {
 			}
 			logins, steps = logins+len(v.past), steps+v.steps
 		}
-		if got := s.Count("session") - before; got != logins {
-			t.Errorf("%d sessions of %d logins", got, logins)
-		}
+		storetest.Equal(t, s.Count("session")-before, logins, "sessions")
 		if logins < kills {
 			t.Errorf("%d logins between %d kills: too few to mean anything", logins, kills)
 		}

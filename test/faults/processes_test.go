@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 )
 
@@ -82,9 +83,7 @@ func (c *caravan) arrive(t *testing.T) (logins int) {
 		}
 		logins += len(v.past)
 	}
-	if got := c.site.Count("session") - c.before; got != logins {
-		t.Errorf("%d sessions of %d logins", got, logins)
-	}
+	storetest.Equal(t, c.site.Count("session")-c.before, logins, "sessions")
 	c.site.Succeeds("", "audit", "verify")
 	return logins
 }
@@ -312,8 +311,7 @@ func TestClusterFrozenNodeRefusesEndedSession(t *testing.T) {
 			if long > 10*time.Second && !everyFault {
 				continue
 			}
-			raw, _ := other.Session(t, c.AddUser("user"))
-			token := blackbox.Headers{"x-auth": raw}
+			token := other.Auth(t, c.AddUser("user"))
 			for _, n := range c.Nodes { // every node has cached the token as valid
 				n.Ok(t, "GET", blackbox.SessionsPath, nil, token)
 			}

@@ -1,9 +1,12 @@
 package faults
 
 import (
+	"fmt"
+	"net/url"
 	"strings"
 	"testing"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 )
 
@@ -15,9 +18,7 @@ var replaysOfAccounts = []replay{
 			"/admin/get-user-counts-by-register-date", "/admin/get-count-of-users-by-level",
 			"/user/last-month-user-count-day-by-day"} {
 			got := s.Ask("GET", path, nil, me).Is(t, 403, "FORBIDDEN")
-			if got.Header.Get("Link")+got.Header.Get("X-Total-Count") != "" {
-				t.Errorf("%s: %v", path, got.Header)
-			}
+			storetest.Equal(t, got.Header.Get("Link")+got.Header.Get("X-Total-Count"), "", path)
 		}
 		s.Ask("GET", "/user/total-count-by-status", nil, s.boss).Is(t, 200, "")
 	}, nil},
@@ -38,9 +39,7 @@ var replaysOfAccounts = []replay{
 					t.Errorf("%s of another's: %s, of a missing one: %s", method, got, unknown)
 				}
 			}
-			if got := string(s.Ask("GET", blackbox.AddressesPath, nil, mine).Body); !strings.Contains(got, `"Mine"`) {
-				t.Errorf("the owner's: %s", got)
-			}
+			storetest.Contains(t, string(s.Ask("GET", blackbox.AddressesPath, nil, mine).Body), `"Mine"`, "the owner's")
 			change("PATCH", mine, added.Data.ID).Is(t, 200, "")
 		}, nil},
 	{"CVE-2025-64431", "ZITADEL: a request with another owner's id read and wrote that owner's data",
@@ -111,14 +110,10 @@ var replaysOfAccounts = []replay{
 		s.Ask("POST", blackbox.MailPath, map[string]any{"userId": a.ID, "mailAddress": "new-" + a.Mail}, s.boss).
 			Is(t, 200, "")
 		s.Complete(f, f.Method(t, "MAIL"), code).Is(t, 409, "CHALLENGE_CLOSED")
-		if s.s.Count("users WHERE id = $1 AND email_verified", a.ID) != 0 {
-			t.Error("the code of one address verified another")
-		}
+		s.s.Has(0, "users WHERE id = $1 AND email_verified", a.ID) // by the code of another address
 		a.Mail = "new-" + a.Mail
 		s.answer(a, s.start("VERIFY_EMAIL", s.Session(a)), "MAIL").Is(t, 200, "")
-		if s.s.Count("users WHERE id = $1 AND email_verified", a.ID) != 1 {
-			t.Error("its own code does not verify it")
-		}
+		s.s.Has(1, "users WHERE id = $1 AND email_verified", a.ID)
 	}, nil},
 	{"CVE-2026-40574", "oauth2-proxy: of an address with two @ one reader used the last part, another the first",
 		func(t *testing.T, s stage) {
@@ -135,5 +130,191 @@ var replaysOfAccounts = []replay{
 			s.Ask("POST", blackbox.MailPath, map[string]any{"userId": a.ID,
 				"mailAddress": "me+1@demo.test." + s.s.Kind + ".test"}, s.boss).
 				Is(t, 200, "")
+		}, nil},
+}
+
+// No answer reveals which accounts exist.
+var replaysOfNames = []replay{
+	{"CVE-2026-23511", "ZITADEL: the login revealed which names exist", func(t *testing.T, s stage) {
+		a, nobody := s.user(), blackbox.NewAccount(90_001)
+		wrong := a
+		wrong.Password, nobody.Password = "not-the-password", "not-the-password"
+		known, unknown := s.Login(wrong).Is(t, 401, "INVALID_CREDENTIALS"), s.Login(nobody)
+		storetest.Equal(t, blackbox.Alike(known), blackbox.Alike(unknown))
+		s.begin(a)
+	}, nil},
+	{"CVE-2024-41952", "ZITADEL: with hiding of names enabled, a later step still revealed which names exist",
+		func(t *testing.T, s stage) {
+			a, nobody := s.user(), blackbox.NewAccount(90_002)
+			known, unknown := s.reset(a), s.reset(nobody)
+			if len(known.MethodList) != len(unknown.MethodList) || known.Expire != unknown.Expire ||
+				known.Status != unknown.Status || len(known.ChallengeID) != len(unknown.ChallengeID) {
+				t.Errorf("known: %+v, unknown: %+v", known, unknown)
+			}
+			for i, m := range known.MethodList {
+				u := unknown.MethodList[i]
+				if m.Name != u.Name || m.Expire != u.Expire || m.RenewStart != u.RenewStart || len(m.Hint) != len(u.Hint) {
+					t.Errorf("known: %+v, unknown: %+v", m, u)
+				}
+			}
+			if len(s.Letters(t, nobody.Number())) != 0 || s.Code(t, a, "SMS") == "" {
+				t.Error("letters to the unknown phone, or none to the account")
+			}
+		}, nil},
+	{"CVE-2026-4633", "Keycloak: a later step of the login had a different error for names that do not exist",
+		func(t *testing.T, s stage) {
+			a, nobody := s.user(), blackbox.NewAccount(90_003)
+			known, unknown := s.reset(a), s.reset(nobody)
+			ask := func(f blackbox.Flow, step int) blackbox.Answer {
+				sms := f.Method(t, "SMS")
+				switch step {
+				case 0:
+					return s.Result(f)
+				case 1:
+					return s.Ask("POST", blackbox.RenewPath, map[string]string{"methodId": sms.ID, "method": "SMS"},
+						blackbox.Headers{"p-auth": f.PAuth})
+				}
+				return s.Complete(f, sms, []string{"000000", "a123459"}[step%2]) // the second is no code, and no attempt
+			}
+			for step := range 14 {
+				k, u := ask(known, step), ask(unknown, step)
+				k.Header.Del("Retry-After") // a time, which passes
+				u.Header.Del("Retry-After")
+				if blackbox.Alike(k) != blackbox.Alike(u) || k.Status < 400 {
+					t.Errorf("step %d: known %s, unknown %s", step, k, u)
+				}
+			}
+			s.Complete(known, known.Method(t, "SMS"), s.Code(t, a, "SMS")).Is(t, 423, "METHOD_LOCKED")
+			s.answer(a, known, "MAIL").Is(t, 200, "")
+		}, nil},
+	{"CVE-2023-3462", "Vault: only names that exist could be locked out", func(t *testing.T, s stage) {
+		a, nobody := s.user(), blackbox.NewAccount(90_004)
+		wrong := a
+		wrong.Password, nobody.Password = "not-the-password", "not-the-password"
+		for i := range 12 {
+			known, unknown := s.Login(wrong), s.Login(nobody)
+			if want := 401 + 28*(i/10); known.Status != want || known.Code() != unknown.Code() ||
+				known.Problem().Detail != unknown.Problem().Detail || (want == 429) != (unknown.Header.Get("Retry-After") != "") {
+				t.Errorf("try %d: known %s, unknown %s", i+1, known, unknown)
+			}
+		}
+		s.at(t).begin(a)
+	}, nil},
+	{"CVE-2020-35177", "Vault: the text of an error revealed why a name was refused", func(t *testing.T, s stage) {
+		a, nobody := s.user(), blackbox.NewAccount(90_005)
+		nobody.Password = a.Password
+		s.begin(a)
+		s.standing(a, "passive")
+		if closed, unknown := s.Login(a).Is(t, 401, "INVALID_CREDENTIALS"),
+			s.Login(nobody); blackbox.Alike(closed) != blackbox.Alike(unknown) {
+			t.Errorf("closed: %s, unknown: %s", closed, unknown)
+		}
+	}, nil},
+	{"CVE-2025-64101", "ZITADEL: the mail of a password reset contained a host chosen by the client",
+		func(t *testing.T, s stage) {
+			a := s.user()
+			const evil = "evil.example.test"
+			for _, h := range []blackbox.Headers{{"X-Forwarded-Host": evil}, {"Forwarded": "host=" + evil + ";proto=http"},
+				{"Host": evil}, {"X-Original-Host": evil, "X-Host": evil}} {
+				s.Ask("POST", "/auth/password/reset", map[string]string{"email": a.Mail, "countryCode": a.Country,
+					"phoneNumber": a.Phone}, h).Is(t, 200, "")
+			}
+			letters := append(s.Letters(t, a.Mail), s.Letters(t, a.Number())...)
+			for _, l := range letters {
+				if strings.Contains(l.Subject+l.Body, evil) || l.Code == "" {
+					t.Errorf("the letter %+v", l)
+				}
+			}
+			storetest.Equal(t, len(letters), 8, "letters")
+		}, nil},
+	{"GHSA-3529-5m8x-rpv3", "supabase/auth: links used the host and the scheme chosen by the client",
+		func(t *testing.T, s stage) {
+			const evil = "evil.example.test"
+			h := blackbox.Headers{"x-auth": s.boss["x-auth"], "Host": evil, "X-Forwarded-Host": evil,
+				"X-Forwarded-Proto": "javascript"}
+			got := string(s.Ask("GET", "/admin/get-country-list", nil, h).Is(t, 200, "").Body)
+			if strings.Contains(got, evil) || strings.Contains(got, "javascript:") || !strings.Contains(got,
+				s.URL+"/flags/TR.svg") {
+				t.Errorf("the links are %.300s", got)
+			}
+			got = string(s.Ask("POST", "/admin/cdn/upload", map[string]any{"imageData": blackbox.OnePixel, "imageName": "h.png",
+				"folderType": "logo", "useSuffix": true}, h).Is(t, 200, "").Body)
+			if strings.Contains(got, evil) || !strings.Contains(got, s.URL+"/cdn/") {
+				t.Errorf("the link is %s", got)
+			}
+		}, nil},
+}
+
+// Records and lists.
+var replaysOfRecords = []replay{
+	{"CVE-2026-33503", "Kratos: a forged page token was inserted into ORDER BY", func(t *testing.T, s stage) {
+		users := s.s.Count("users")
+		for _, odd := range []string{"'", "' OR 1=1 --", "1); DROP TABLE users; --", "id DESC; SELECT pg_sleep(9)",
+			"-1", "0x1",
+			blackbox.B64.EncodeToString([]byte(`{"id":"' OR 1=1 --"}`)), blackbox.B64.EncodeToString([]byte("1 UNION SELECT 1")),
+			"\x00", "%"} {
+			for _, path := range []string{"/admin/list-users?cursor=", "/admin/audit?cursor=", "/admin/get-active-users?limit=",
+				"/user/notifications?cursor=", "/admin/get-active-users?cursor=", "/admin/audit?action="} {
+				a := s.Ask("GET", path+url.QueryEscape(odd), nil, s.boss)
+				if a.Status != 400 && a.Status != 200 || len(a.Body) > 2 && a.Status == 200 && !strings.HasPrefix(path,
+					"/admin/list") {
+					t.Errorf("%s%q: %s", path, odd, a)
+				}
+			}
+		}
+		if n := s.s.Count("users"); n < users {
+			t.Errorf("%d users of %d", n, users)
+		}
+		first := s.Ask("GET", "/admin/audit?limit=1", nil, s.boss).Is(t, 200, "")
+		next := strings.SplitN(strings.SplitN(first.Header.Get("Link"), "<", 2)[1], ">", 2)[0]
+		u := storetest.Value(url.Parse(next))(t)
+		s.Ask("GET", u.Path+"?"+u.RawQuery, nil, s.boss).Is(t, 200, "") // a genuine one
+	}, nil},
+	{"CVE-2024-44906", "bun: a negative number after a minus became a comment in the statement",
+		func(t *testing.T, s stage) {
+			for i, text := range []string{"x'); DELETE FROM users;--", `\'; --`, "-1", "$1 ? ?0 :name %s",
+				"/* */ -- \n;", "'||'"} {
+				var kept struct {
+					Data struct {
+						Message  string
+						Priority int
+					}
+				}
+				s.Ask("POST", "/announcement/add", map[string]any{"title": fmt.Sprintf("%s of %d", text, i), "message": text,
+					"startDate": "2026-01-01", "endDate": "2026-12-31", "isActive": true, "priority": -1}, s.boss).
+					Is(t, 200, "").Read(t, &kept)
+				if kept.Data.Message != text || kept.Data.Priority != -1 {
+					t.Errorf("%q is kept as %+v", text, kept)
+				}
+			}
+			for _, path := range []string{"/announcement/get?id=-1", "/admin/login-history?userId=x&limit=-1"} {
+				if a := s.Ask("GET", path, nil, s.boss); a.Status != 400 && string(a.Body) != "[]" {
+					t.Errorf("%s: %s", path, a)
+				}
+			}
+		}, nil},
+	{"CVE-2025-48075", "Fiber: a number in brackets in the name of a field was an index outside of the list",
+		func(t *testing.T, s stage) {
+			for _, name := range []string{"limit[18446744073704]", "limit[-1]", "limit.18446744073704", "test.-1",
+				"a[]", "a[b][c]"} {
+				s.Ask("GET", "/admin/get-active-users?"+url.QueryEscape(name)+"=1", nil, s.boss).Is(t, 200, "")
+				s.Ask("POST", "/auth/login", name+"=1", blackbox.Headers{"Content-Type": "application/x-www-form-urlencoded"}).
+					Is(t, 415, "UNSUPPORTED_MEDIA")
+			}
+			s.alive()
+		}, nil},
+	{"CVE-2025-54801", "Fiber: a large number in the name of a field allocated as much memory",
+		func(t *testing.T, s stage) {
+			before := s.PeakMemory()
+			for _, n := range []string{"99999999", "999999999", "2147483647"} {
+				s.Ask("GET", "/admin/get-active-users?limit["+n+"]=1&a."+n+"=1", nil, s.boss).Is(t, 200, "")
+				s.Ask("POST", "/auth/login", `{"email[`+n+`]":"x","email":"a@b.test","password":"x"}`, nil).
+					Is(t, 401, "INVALID_CREDENTIALS")
+				s.Ask("POST", "/auth/login", "email["+n+"]=x", blackbox.Headers{"Content-Type": "multipart/form-data; boundary=x"}).
+					Is(t, 415, "UNSUPPORTED_MEDIA")
+			}
+			if grown := s.PeakMemory() - before; grown > 256<<20 {
+				t.Errorf("%d MiB more", grown>>20)
+			}
 		}, nil},
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"castellan/domain/kit/storetest"
+	"castellan/domain/proof/dpop"
 	"castellan/internal/blackbox"
 )
 
@@ -24,9 +26,7 @@ var replaysOfSessions = []replay{
 			if got["sid"] == sid || got["sub"] != a.ID {
 				t.Errorf("the session %v of %v", got["sid"], got["sub"])
 			}
-			if rows := s.s.Count("session WHERE id = $1 AND user_id = $2", sid, attacker.ID); rows != 1 {
-				t.Errorf("the attacker's session is another user's: %d", rows)
-			}
+			s.s.Has(1, "session WHERE id = $1 AND user_id = $2", sid, attacker.ID)
 			s.sessions(blackbox.Headers{"Cookie": "x-auth=" + done.Header.Get("x-auth")}).Is(t, 401, "UNAUTHENTICATED")
 		}, nil},
 	{"CVE-2024-38513", "Fiber: a session used the id that the client sent",
@@ -99,14 +99,10 @@ var replaysOfSessions = []replay{
 			s.Complete(g, g.Method(t, "SMS"), code).Is(t, 409, "CHALLENGE_CLOSED")
 		}
 		p.Answer(t, f, "APPROVED").Is(t, 409, "CHALLENGE_CLOSED")
-		if got := s.update("a-new-lantern", once); got.Status != 401 {
-			t.Errorf("a reset of before: %s", got)
-		}
+		storetest.Equal(t, s.update("a-new-lantern", once).Status, 401, "a reset of before")
 		letters := len(s.Letters(t, a.Number()))
 		s.reset(a) // gets the usual answer, sends nothing
-		if n := len(s.Letters(t, a.Number())); n != letters {
-			t.Errorf("%d letters to an account that is closed", n-letters)
-		}
+		storetest.Equal(t, len(s.Letters(t, a.Number())), letters, "letters to an account that is closed")
 		s.standing(a, "active")
 		s.Session(a)
 	}, nil},
@@ -155,17 +151,12 @@ var replaysOfSessions = []replay{
 			out := blackbox.FlowOf(t, s.Ask("POST", "/auth/totp/deactivate", nil, me))
 			login := f
 			login.MethodList = out.MethodList // the login's token, the other challenge's methods
-			if got := s.Complete(login, out.Method(t, "SMS"), s.Code(t, a, "SMS")); got.Status/100 != 4 {
-				t.Errorf("another challenge's token: %s", got)
-			}
+			storetest.Equal(t, s.Complete(login, out.Method(t, "SMS"), s.Code(t, a, "SMS")).Status/100, 4,
+				"token of another challenge")
 			s.Complete(f, f.Method(t, "SMS"), code).Is(t, 200, "") // a session, and nothing else
-			if s.s.Count("totp WHERE user_id = $1", a.ID) != 1 {
-				t.Error("the authenticator is gone")
-			}
+			s.s.Has(1, "totp WHERE user_id = $1", a.ID)
 			s.Complete(out, out.Method(t, "TOTP"), app.Next(t)).Is(t, 200, "")
-			if s.s.Count("totp WHERE user_id = $1", a.ID) != 0 {
-				t.Error("the authenticator stayed")
-			}
+			s.s.Has(0, "totp WHERE user_id = $1", a.ID)
 		}, nil},
 	{"CVE-2026-44460", "FileRise: with the password alone, the setup revealed the secret of the existing authenticator",
 		func(t *testing.T, s stage) {
@@ -179,5 +170,114 @@ var replaysOfSessions = []replay{
 			s.Ask("POST", "/auth/totp/setup", nil, me).Is(t, 409, "TOTP_ALREADY_DEFINED")
 			s.Ask("POST", "/auth/totp/recover", map[string]string{"recoveryCode": "ABCD-EFGH"}, me).
 				Is(t, 422, "RECOVERY_CODE_INVALID")
+		}, nil},
+}
+
+// Browsers that were remembered.
+var replaysOfRemembered = []replay{
+	{"vaultwarden#7682", "vaultwarden: a browser stayed remembered after a new password",
+		func(t *testing.T, s stage) {
+			s.remembers()
+			a := s.user()
+			k := &blackbox.Keyed{Key: blackbox.ECKey(t)}
+			s.remember(k, a)
+			x := s.loginBy(k, a).Header.Get("x-auth")
+			if x == "" {
+				t.Fatal("not remembered")
+			}
+			f := blackbox.FlowOf(t, s.Ask("POST", "/auth/password", map[string]string{"oldPassword": a.Password,
+				"password": "lantern-orchard-9", "passwordVerify": "lantern-orchard-9"}, blackbox.Headers{"x-auth": x}))
+			s.answer(a, f, "SMS").Is(t, 200, "")
+			a.Password = "lantern-orchard-9"
+			if got := s.loginBy(k, a); got.Header.Get("x-auth") != "" || blackbox.FlowOf(t, got).Status != "PENDING" {
+				t.Errorf("%s", got)
+			}
+		}, nil},
+	{"authy-devise#58", "authy-devise: a browser remembered for one account served any other",
+		func(t *testing.T, s stage) {
+			s.remembers()
+			attacker, victim := s.user(), s.user()
+			k := &blackbox.Keyed{Key: blackbox.ECKey(t)}
+			s.remember(k, attacker)
+			if s.loginBy(k, attacker).Header.Get("x-auth") == "" {
+				t.Fatal("not remembered")
+			}
+			if got := s.loginBy(k, victim); got.Header.Get("x-auth") != "" || blackbox.FlowOf(t, got).Status != "PENDING" {
+				t.Errorf("%s", got)
+			}
+		}, nil},
+}
+
+// remembers has browsers remembered for LOGIN, whose policy is otherwise the built-in default.
+func (st stage) remembers() {
+	st.T.Helper()
+	const methods = `[["TOTP"],["PUSH"],["SMS"],["MAIL"]]`
+	got := st.Ask("POST", "/admin/system/mfa/policies/common",
+		`{"actionCode":"LOGIN","name":"n","expireAt":0,"required":1,"methods":`+methods+`,"remember":30}`, st.boss)
+	if got.Status != 200 {
+		got.Is(st.T, 409, "RECORD_ALREADY_EXIST")
+	}
+}
+
+// loginBy starts a login with a proof of a key.
+func (st stage) loginBy(k *blackbox.Keyed, a blackbox.Account) blackbox.Answer {
+	st.T.Helper()
+	k.Token = ""
+	return st.Ask("POST", "/auth/login", blackbox.LoginBody(a), k.Proof(st.T, st.Node, "POST", "/auth/login"))
+}
+
+// remember logs in with a key and has the browser remembered.
+func (st stage) remember(k *blackbox.Keyed, a blackbox.Account) {
+	st.T.Helper()
+	f := blackbox.FlowOf(st.T, st.loginBy(k, a))
+	m := f.Method(st.T, "SMS")
+	st.Ask("POST", blackbox.CompletePath, map[string]any{"methodId": m.ID, "method": m.Name,
+		"value": st.Code(st.T, a, "SMS"), "remember": true}, blackbox.Headers{"p-auth": f.PAuth}).Is(st.T, 200, "")
+}
+
+// keyed is a new account with a session that is bound to a key.
+func (st stage) keyed() (blackbox.Account, *blackbox.Keyed) {
+	st.T.Helper()
+	a, k := st.user(), &blackbox.Keyed{Key: blackbox.ECKey(st.T)}
+	k.Login(st.T, st.Node, a)
+	return a, k
+}
+
+// Proofs of session keys (RFC 9449).
+var replaysOfKeys = []replay{
+	{"keycloak#36475", "Keycloak: a token bound to a key was refreshed without a proof", func(t *testing.T, s stage) {
+		_, k := s.keyed()
+		s.Do(t, "POST", blackbox.RenewSessionPath, nil, blackbox.Headers{"x-auth": k.Token}).Is(t, 401, "DPOP_INVALID")
+		k.Renew(t, s.Node).Is(t, 200, "")
+	}, nil},
+	{"keycloak#38333", "Keycloak: a proof by any key, without the token's hash, was accepted",
+		func(t *testing.T, s stage) {
+			_, k := s.keyed()
+			thief := &blackbox.Keyed{Key: blackbox.EdKey(t), Token: k.Token}
+			none := func(c *dpop.Claims) { c.TokenHash = "" }
+			thief.Renew(t, s.Node).Is(t, 401, "DPOP_INVALID")
+			thief.Renew(t, s.Node, none).Is(t, 401, "DPOP_INVALID")
+			k.Renew(t, s.Node, none).Is(t, 401, "DPOP_INVALID")
+			k.Renew(t, s.Node).Is(t, 200, "")
+		}, nil},
+	{"product-is#23358", "WSO2: a proof was accepted twice, because its jti was forgotten",
+		func(t *testing.T, s stage) {
+			_, k := s.keyed()
+			h := k.Proof(t, s.Node, "POST", blackbox.RenewSessionPath)
+			s.Do(t, "POST", blackbox.RenewSessionPath, nil, h).Is(t, 200, "")
+			s.Do(t, "POST", blackbox.RenewSessionPath, nil, h).Is(t, 401, "DPOP_INVALID")
+		}, nil},
+	{"attesto#18", "attesto: a proof of another key with the same jti used up the victim's", func(t *testing.T, s stage) {
+		_, k := s.keyed()
+		_, attacker := s.keyed()
+		same := func(c *dpop.Claims) { c.ID = "the-same-jti" }
+		attacker.Renew(t, s.Node, same).Is(t, 200, "")
+		k.Renew(t, s.Node, same).Is(t, 200, "")
+	}, nil},
+	{"keycloak#50306", "Keycloak: the logout refused the proof of a bound token",
+		func(t *testing.T, s stage) {
+			_, k := s.keyed()
+			s.Do(t, "POST", "/auth/logout", nil, k.Proof(t, s.Node, "POST", "/auth/logout")).Is(t, 200, "")
+			k.Renew(t, s.Node).Is(t, 401, "TOKEN_REVOKED")
 		}, nil},
 }

@@ -1,6 +1,8 @@
 package faults
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -90,25 +92,19 @@ func TestProcessesWithoutClusterAreNamed(t *testing.T) {
 	const line, finding = "processes serve one database without a cluster", "2 processes serve this database"
 	s := blackbox.NewSite(t, "postgres")
 	a := s.Start()
-	if got := s.Command("", "doctor"); strings.Contains(got.Out, "processes serve") {
-		t.Errorf("one process: %s", got.Out)
-	}
+	storetest.Lacks(t, s.Command("", "doctor").Out, "processes serve", "one process")
 	b := s.Start()
 	blackbox.Until(t, 20*time.Second, "named in both logs", func() bool {
 		return strings.Contains(a.Log(), line) && strings.Contains(b.Log(), line)
 	})
 	s.Says(0, "doctor", finding)
 	boss := blackbox.Admin(t, s, a)
-	if got := a.Do(t, "GET", "/admin/setup", nil, boss); !strings.Contains(got.String(), finding) {
-		t.Errorf("the setup: %s", got)
-	}
+	storetest.Contains(t, a.Do(t, "GET", "/admin/setup", nil, boss).String(), finding, "the setup")
 	whole := blackbox.NewSite(t, "postgres")
 	c := whole.Cluster()
 	c.Join()
 	c.Join()
-	if got := whole.Command("", "doctor"); strings.Contains(got.Out, "processes serve") {
-		t.Errorf("a cluster: %s", got.Out)
-	}
+	storetest.Lacks(t, whole.Command("", "doctor").Out, "processes serve", "a cluster")
 }
 
 // Behind a pooler of sessions the service logs in; behind one of transactions it does not start, and says why.
@@ -191,11 +187,7 @@ func TestNodeWithoutLeaseIsNotReady(t *testing.T) {
 	n, x, y := c.Join("METRICS_ADDR="+addr), c.Join(), c.Join()
 	blackbox.Whole(t, c)
 	status := func() int {
-		got, err := n.Try("GET", "/health/ready", nil, nil)
-		if err != nil {
-			t.Error(err)
-		}
-		return got.Status
+		return storetest.Value(n.Try("GET", "/health/ready", nil, nil))(t).Status
 	}
 	blackbox.Until(t, blackbox.Within(5), "ready", func() bool { return status() == http.StatusOK })
 	x.Freeze()
@@ -207,4 +199,30 @@ func TestNodeWithoutLeaseIsNotReady(t *testing.T) {
 	x.Thaw()
 	y.Thaw()
 	blackbox.Until(t, blackbox.Within(20), "ready again", func() bool { return status() == http.StatusOK })
+}
+
+// Killed at any moment of its first start, the service comes up at the next one, with one set of keys and
+// seeds and with working logins.
+func TestKillDuringFirstStart(t *testing.T) {
+	t.Parallel()
+	for _, kind := range blackbox.Databases {
+		for round := range firstStarts {
+			t.Run(fmt.Sprint(kind, round), func(t *testing.T) {
+				t.Parallel()
+				s := blackbox.NewSite(t, kind)
+				for range 3 {
+					n := s.Begin()
+					time.Sleep(time.Duration(20+rand.IntN(200)) * time.Millisecond)
+					n.Kill()
+				}
+				n := s.Start()
+				for clause, want := range map[string]int{"users": 2, "mfa_method": 4, "mfa_action": 9,
+					"keys WHERE purpose = 'signing'": 1} {
+					s.Has(want, clause)
+				}
+				blackbox.Admin(t, s, n)
+				n.Session(t, s.Seeded("user"))
+			})
+		}
+	}
 }

@@ -115,8 +115,7 @@ func TestFaultsStarvedMachineKeepsMembers(t *testing.T) {
 	c := blackbox.ThreeNodes(t, "LIMITS_ENABLED=false", "LOG_LEVEL=info")
 	var tokens []blackbox.Headers
 	for range 6 {
-		raw, _ := c.Nodes[0].Session(t, c.AddUser("user"))
-		tokens = append(tokens, blackbox.Headers{"x-auth": raw})
+		tokens = append(tokens, c.Nodes[0].Auth(t, c.AddUser("user")))
 	}
 	quota := blackbox.Limit(t, 50*time.Millisecond, 100*time.Millisecond, c.Nodes...)
 	t.Log("by", quota.How)

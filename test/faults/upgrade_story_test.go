@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 )
 
@@ -127,9 +128,7 @@ func (p *platform) story(t *testing.T, n *blackbox.Node) {
 
 	const address = "1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa"
 	n.Ok(t, "POST", blackbox.AddressesPath, blackbox.AddressBody("BTC", "BTC", address, name), who)
-	if got := n.Ok(t, "GET", blackbox.AddressesPath, nil, who); !strings.Contains(string(got.Body), address) {
-		t.Errorf("%s: the address book is %s", name, got)
-	}
+	storetest.Contains(t, string(n.Ok(t, "GET", blackbox.AddressesPath, nil, who).Body), address, name, "the address book")
 	deposit := map[string]any{"externalId": name, "userId": a.ID, "currencyCode": "BTC", "network": "BTC",
 		"amount": "0.25", "txId": fmt.Sprintf("%064x", p.stories), "status": "waiting"}
 	n.Ok(t, "POST", "/integration/deposits", deposit, p.wallet)
@@ -141,9 +140,7 @@ func (p *platform) story(t *testing.T, n *blackbox.Node) {
 		`{"status":"finalized"}`} {
 		n.Ok(t, "PATCH", withdrawalsPath+"/"+made.Data.ID, step, p.wallet)
 	}
-	if got := n.Ok(t, "GET", "/user/asset", nil, who); !strings.Contains(string(got.Body), "0.99999") {
-		t.Errorf("%s: the balance is %s", name, got)
-	}
+	storetest.Contains(t, string(n.Ok(t, "GET", "/user/asset", nil, who).Body), "0.99999", name, "the balance")
 	for _, path := range lists {
 		n.Ok(t, "GET", path, nil, boss)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 )
 
@@ -73,9 +74,7 @@ func TestRollingUpgradeAndRollback(t *testing.T) {
 		visits += len(v.past)
 	}
 	logins := visits + r.logins
-	if got := r.Count("session") - r.before; got != logins {
-		t.Errorf("%d sessions of %d logins", got, logins)
-	}
+	storetest.Equal(t, r.Count("session")-r.before, logins, "sessions")
 	r.settled(t)
 	moved, _ := r.turned()
 	t.Logf("%d rounds in %v: %d steps, %d logins, %d renewals, %d withdrawals (%d requests repeated), %d stories, "+

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 )
 
@@ -25,12 +26,8 @@ func TestFaultsAdjustmentIsBookedOnce(t *testing.T) {
 				b.adjustOnce(t, fmt.Sprintf("%d %v", round, same), same)
 			}
 		}
-		if got := b.Count("transfer") - before; got != 2*adjustRounds {
-			t.Errorf("%d transfers of %d unique ids", got, 2*adjustRounds)
-		}
-		if err := b.verifies(); err != nil {
-			t.Error(err)
-		}
+		storetest.Equal(t, b.Count("transfer")-before, 2*adjustRounds, "transfers")
+		storetest.Must(t, b.verifies())
 	})
 }
 

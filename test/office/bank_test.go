@@ -59,8 +59,7 @@ func newBank(t *testing.T, s *blackbox.Site) *bank {
 	b.boss = blackbox.Admin(t, s, n)
 	for i := range b.users {
 		b.users[i] = s.AddUser("user")
-		raw, _ := n.Session(t, b.users[i])
-		b.tokens[i] = blackbox.Headers{"x-auth": raw}
+		b.tokens[i] = n.Auth(t, b.users[i])
 	}
 	n.Kill()
 	rule := `{"label":"Adjustments","status":"ACTIVE","kinds":["ADJUSTMENT"],"effect":{"type":"DENY"},

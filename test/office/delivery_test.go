@@ -1,10 +1,21 @@
 package office
 
 import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"castellan/domain/kit/storetest"
+	"castellan/domain/proof/device"
 	"castellan/internal/blackbox"
 	"castellan/internal/porttest"
 )
@@ -62,9 +73,7 @@ func TestDeliveryLeavesNoReadableCode(t *testing.T) {
 		blackbox.Until(t, blackbox.Within(5), "settled",
 			func() bool { return s.Count("outbox WHERE payload IS NOT NULL") == 0 })
 		numbers := blackbox.NewClient("http://"+metrics).Do(t, "GET", "/metrics", nil, nil)
-		if !strings.Contains(string(numbers.Body), "castellan_outbox_sent_total 5") {
-			t.Errorf("metrics do not count 5 deliveries")
-		}
+		storetest.Contains(t, string(numbers.Body), "castellan_outbox_sent_total 5")
 		places := s.AtRest()
 		places["log"], places["output"], places["metrics"] = []byte(n.Log()), []byte(n.Out()), numbers.Body
 		n.Stop()
@@ -115,9 +124,7 @@ func TestChannelWithoutSenderIsUnavailable(t *testing.T) {
 		n := s.Start()
 		user := s.AddUser("user")
 		n.Do(t, "POST", "/auth/login", blackbox.LoginBody(user), nil).Is(t, 409, "MFA_NOT_AVAILABLE")
-		if warned := strings.Count(n.Log(), "key=sms.url severity=feature"); warned != 1 {
-			t.Errorf("%d warnings about SMS, want one", warned)
-		}
+		storetest.Equal(t, strings.Count(n.Log(), "key=sms.url severity=feature"), 1, "warnings about SMS")
 		n.Stop()
 		gateway := s.Gateway()
 		n = s.Start()
@@ -126,5 +133,136 @@ func TestChannelWithoutSenderIsUnavailable(t *testing.T) {
 			t.Errorf("methods %+v, want SMS alone", f.MethodList)
 		}
 		n.Complete(t, f, f.Method(t, "SMS"), blackbox.CodeIn(t, gateway.Wait(t, user.Number(), 1).Text)).Is(t, 200, "")
+	})
+}
+
+// Messages cost money, so they are capped (D-EXT-05). A user who has proved the password or a session gets an
+// error. A user who also has an authenticator needs no message. Messages are counted in rows, so a restart
+// resets nothing.
+func TestMessageCapsSurviveRestart(t *testing.T) {
+	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+		s.Set("LIMITS_DESTINATION_PER_HOUR=4", "LIMITS_DESTINATION_PER_DAY=4",
+			"MFA_GUARDED="+blackbox.GuardedKey+"="+blackbox.GuardedCode)
+		n := s.Start()
+		boss := s.Seeded("admin")
+		who := blackbox.Admin(t, s, n)
+		for range 3 {
+			n.Login(t, boss)
+		}
+		sent := len(n.Letters(t, ""))
+		within := n.Login(t, s.Seeded("user")) // other users' messages are counted separately
+		n.Complete(t, within, within.Method(t, "SMS"), n.Code(t, s.Seeded("user"), "SMS")).Is(t, 200, "")
+		if got := len(n.Letters(t, "")); sent != 8 || got != 10 {
+			t.Fatalf("%d letters and then %d, want 8 and 10", sent, got)
+		}
+		for round := range 2 {
+			for _, capped := range []blackbox.Answer{n.Do(t, "POST", "/auth/login", blackbox.LoginBody(boss), nil),
+				n.Do(t, "POST", blackbox.ActionsPath, blackbox.NewAction("ONE_MORE"), who)} {
+				capped.Is(t, 429, "RATE_LIMITED")
+				if wait, _ := strconv.Atoi(capped.Header.Get("Retry-After")); wait < 3000 || wait > 24*3600 {
+					t.Errorf("%s: Retry-After %q", capped, capped.Header.Get("Retry-After"))
+				}
+			}
+			stranger := boss
+			stranger.Password = "not-the-password"
+			n.Do(t, "POST", "/auth/login", blackbox.LoginBody(stranger), nil).Is(t, 401, "INVALID_CREDENTIALS")
+			if round == 0 {
+				n.Kill()
+				n = s.Start()
+			}
+		}
+		storetest.Equal(t, len(n.Letters(t, boss.Number())), 4, "letters to the capped phone")
+	})
+}
+
+// A device that was enrolled with a target is woken when a challenge waits for it: by a signed webhook, and by
+// Web Push under the key that clients get.
+func TestDevicesAreWokenByWebhookAndWebPush(t *testing.T) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
+		type call struct {
+			path   string
+			header http.Header
+			body   []byte
+		}
+		calls := make(chan call, 16)
+		var gone atomic.Bool // every outside address is gone
+		outside := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, err := io.ReadAll(r.Body)
+			if err != nil {
+				t.Error(err)
+			}
+			calls <- call{r.URL.Path, r.Header, body}
+			if gone.Load() {
+				w.WriteHeader(http.StatusGone)
+				return
+			}
+			w.WriteHeader(http.StatusCreated)
+		}))
+		defer outside.Close()
+		secret := []byte("a secret of thirty-two letters..")
+		n := s.Start("PUSH_WEBHOOK_SECRET=whsec_" + base64.StdEncoding.EncodeToString(secret))
+		demo := s.Seeded("user")
+		token, _ := n.Session(t, demo)
+		enroll := func(target string) { blackbox.Enroll(t, n, demo, token, device.ES256, `,"pushTarget":`+target) }
+		enroll(`{"type":"webhook","url":"` + outside.URL + `/hook"}`)
+		const ( // of RFC 8291
+			public = "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4"
+			auth   = "BTBZMqHH6r4Tts7J_aSIgg"
+		)
+		enroll(`{"type":"webpush","endpoint":"` + outside.URL + `/push","keys":{"p256dh":"` + public + `","auth":"` + auth +
+			`"}}`)
+		for len(calls) > 0 { // the second enrolment may have woken the first device
+			<-calls
+		}
+		f := n.Login(t, demo)
+		seen := map[string]bool{}
+		for len(seen) < 2 {
+			var c call
+			select {
+			case c = <-calls:
+			case <-time.After(blackbox.Within(10)):
+				t.Fatalf("woken by %v alone", seen)
+			}
+			switch c.path {
+			case "/hook":
+				mac := hmac.New(sha256.New, secret)
+				mac.Write([]byte(c.header.Get("webhook-id") + "." + c.header.Get("webhook-timestamp") + "." + string(c.body)))
+				want := "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil))
+				storetest.Equal(t, c.header.Get("webhook-signature"), want, "signature")
+				var told struct {
+					ChallengeID, Action string
+					Expire              int
+				}
+				storetest.Must(t, json.Unmarshal(c.body, &told))
+				if told.ChallengeID != f.ChallengeID { // of the enrolment before
+					continue
+				}
+				if told.Action != "LOGIN" || told.Expire <= 0 || !strings.HasPrefix(c.header.Get("webhook-id"), f.ChallengeID) {
+					t.Errorf("sent %s as %s", c.body, c.header.Get("webhook-id"))
+				}
+			case "/push":
+				var shown struct{ PublicKey string }
+				n.Ok(t, "GET", "/.well-known/vapid.json", nil, nil).Read(t, &shown)
+				h := c.header
+				if h.Get("TTL") == "" || h.Get("Urgency") != "high" || h.Get("Content-Encoding") != "aes128gcm" ||
+					!strings.HasSuffix(h.Get("Authorization"), ", k="+shown.PublicKey) || len(c.body) < 100 {
+					t.Errorf("%v, %d bytes", h, len(c.body))
+				}
+			}
+			seen[c.path] = true
+		}
+		// A target that is gone gets one more message, and then none.
+		gone.Store(true)
+		n.Login(t, demo)
+		for deadline := time.Now().Add(blackbox.Within(10)); s.Count("device WHERE target IS NOT "+
+			"NULL") > 0; time.Sleep(10 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatal("the targets are still there")
+			}
+		}
+		before := s.Count("outbox WHERE channel = 'push'")
+		n.Login(t, demo)
+		storetest.Equal(t, s.Count("outbox WHERE channel = 'push'"), before, "messages to targets that are gone")
+		storetest.Lacks(t, n.Log(), outside.URL, "log")
 	})
 }

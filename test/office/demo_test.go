@@ -125,8 +125,7 @@ func TestDemoFillsEveryList(t *testing.T) {
 			t.Errorf("the second run: exit %d: %s%s", got.Code, got.Out, got.ErrOut)
 		}
 		n := s.Start()
-		token, _ := n.Session(t, blackbox.DemoAccount(1))
-		who := blackbox.Headers{"x-auth": token}
+		who := n.Auth(t, blackbox.DemoAccount(1))
 		fill := map[string]string{}
 		for name, query := range map[string]string{
 			"${user}":     "SELECT id FROM users WHERE email = 'ayse@demo.example'",
@@ -251,9 +250,7 @@ func TestDemoContinuesAfterKill(t *testing.T) {
 			endTwice(t, s, rest)
 		}
 		blackbox.Until(t, 4*time.Minute, "the end of the run", rest.Ended) // slow beside other tests
-		if code := rest.Wait(); code != 0 {
-			t.Fatalf("exit %d: %s%s", code, rest.Out(), rest.Log())
-		}
+		storetest.Equal(t, rest.Wait(), 0, "exit", rest.Out(), rest.Log())
 		want, got := digest(t, whole), digest(t, s)
 		for table := range want {
 			storetest.Equal(t, got[table], want[table], table, "after a kill", "otherwise")

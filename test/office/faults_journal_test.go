@@ -87,9 +87,7 @@ func TestFaultsJournalIsCreatedOnce(t *testing.T) {
 		"endDate": today.AddDate(0, 0, 1).Format(time.DateOnly), "invoiceDate": today.Format(time.DateOnly)}
 	id := b.ask(period, func() {})
 	asJSON, asCSV := b.files(id)
-	if n := sides(t, asCSV); n != 2*journalMoves {
-		t.Fatalf("the journal of %d movements has %d sides:\n%s", journalMoves, n, asCSV)
-	}
+	storetest.Equal(t, sides(t, asCSV), 2*journalMoves, "sides of", asCSV)
 	killed := map[string]int{}
 	for round := range journalKills {
 		// The new key of the old job frees the period for another job.

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 )
 
@@ -27,18 +28,12 @@ func TestMoneyRuleNeedsSecondAdministrator(t *testing.T) {
 		for _, line := range []string{"PATCH " + `{"label":"Large","status":"TRIAL"}`, `DELETE {"label":"Large"}`} {
 			method, body, _ := strings.Cut(line, " ")
 			a := d.Do(t, method, path, body, d.Boss).Is(t, 409, "INVALID_STATE")
-			if !strings.Contains(string(a.Body), "castellan money rule") {
-				t.Errorf("the way out is not named: %s", a)
-			}
+			storetest.Contains(t, string(a.Body), "castellan money rule", "the way out")
 		}
 		s.Succeeds("", "money", "rule", "status", "Large", "TRIAL")
 		const line = "Large                           3  TRIAL  WITHDRAWAL  APPROVAL 2 of admin\n"
-		if got := s.Command("", "money", "rule", "list"); !strings.Contains(got.Out, line) {
-			t.Errorf("%+v", got)
-		}
-		if s.Count("audit WHERE action = 'MONEY_RULE_UPDATE' AND actor_id = 'operator'") != 1 {
-			t.Error("the audit does not name the command")
-		}
+		storetest.Contains(t, s.Command("", "money", "rule", "list").Out, line)
+		s.Has(1, "audit WHERE action = 'MONEY_RULE_UPDATE' AND actor_id = 'operator'")
 	})
 }
 
@@ -67,9 +62,8 @@ func TestDefaultMoneyRules(t *testing.T) {
 		count("", 11)
 		s.Succeeds("", "money", "rule", "template", "turkiye")
 		count("TRIAL", 6)
-		if got := s.Command("", "money", "rule", "template", "turkiye"); !strings.Contains(got.ErrOut, `"MASAK`) {
-			t.Errorf("a template was added twice: %+v", got)
-		}
+		storetest.Contains(t, s.Command("", "money", "rule", "template", "turkiye").ErrOut, `"MASAK`,
+			"a template was added twice")
 		if named() {
 			t.Error("the rules of a template are named")
 		}
@@ -109,15 +103,11 @@ func TestMoneyRulesForSettingsAndDecisions(t *testing.T) {
 		if got := d.Approve(t, first, d.Chief, d.Other); got.Success || got.Code != "FORBIDDEN" {
 			t.Errorf("approved outside of the group: %+v", got)
 		}
-		if s.Count("users WHERE id = $1 AND level = 1", d.Customer.ID) != 1 {
-			t.Error("the level was changed")
-		}
+		s.Has(1, "users WHERE id = $1 AND level = 1", d.Customer.ID)
 		if got := d.Approve(t, second, third, d.Login(t, third)); !got.Success {
 			t.Errorf("%+v", got)
 		}
-		if s.Count("users WHERE id = $1 AND level = 0", d.Customer.ID) != 1 {
-			t.Error("the level was not changed")
-		}
+		s.Has(1, "users WHERE id = $1 AND level = 0", d.Customer.ID)
 		for line, body := range map[string]string{
 			"/admin/withdrawals/" + id + "/resume":         `{}`,
 			"/admin/update-wallet-withdrawal-crypto-queue": `{"withdrawalId":"` + id + `","status":4,"currencyCode":"BTC"}`,

@@ -84,9 +84,7 @@ func testUpgrade(t *testing.T, fixture, kind string) {
 			live = append(live, one.SessionID)
 		}
 		slices.Reverse(live)
-		if !slices.Equal(live, old.Sessions) {
-			t.Errorf("%s: the sessions %q live, want %q", start, live, old.Sessions)
-		}
+		storetest.Same(t, live, old.Sessions, start, "sessions that live")
 		// The challenge is found, but has expired, because the fixture is older. When the fixture is made, it
 		// is still open.
 		got := n.Do(t, "GET", blackbox.ResultPath, nil, blackbox.Headers{"p-auth": old.PAuth})
@@ -96,13 +94,9 @@ func testUpgrade(t *testing.T, fixture, kind string) {
 		for path, want := range map[string]string{
 			blackbox.DevicesPath: old.Device, blackbox.AddressesPath: old.Address, "/user/asset": old.Balance,
 		} {
-			if got := n.Ok(t, "GET", path, nil, who); !strings.Contains(string(got.Body), want) {
-				t.Errorf("%s: %s answers %s, want %q in it", start, path, got, want)
-			}
+			storetest.Contains(t, string(n.Ok(t, "GET", path, nil, who).Body), want, start, path)
 		}
-		if got := n.Ok(t, "GET", "/admin/system/waf/rules", nil, boss); !strings.Contains(string(got.Body), old.Rule) {
-			t.Errorf("%s: the rules %s, want %q", start, got, old.Rule)
-		}
+		storetest.Contains(t, string(n.Ok(t, "GET", "/admin/system/waf/rules", nil, boss).Body), old.Rule, start, "the rules")
 		n.Stop()
 		verifies(t, s, start)
 	}
@@ -150,9 +144,7 @@ func restore(t *testing.T, s *blackbox.Site, fixture string) (old left) {
 	}
 	conn := storetest.Value(pgx.Connect(t.Context(), s.DSN))(t)
 	defer conn.Close(t.Context())
-	if _, err := conn.PgConn().Exec(t.Context(), string(content)).ReadAll(); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, storetest.Err(conn.PgConn().Exec(t.Context(), string(content)).ReadAll()))
 	return old
 }
 
@@ -178,8 +170,7 @@ func makeUpgradeFixture(t *testing.T, kind string) {
 	made := left{User: s.AddUser("user"), Other: s.AddUser("user")}
 	made.Admin, _ = n.Session(t, s.Seeded("admin"))
 	boss := blackbox.Headers{"x-auth": made.Admin}
-	ended, _ := n.Session(t, made.User)
-	n.Ok(t, "POST", "/auth/logout", nil, blackbox.Headers{"x-auth": ended})
+	n.Ok(t, "POST", "/auth/logout", nil, n.Auth(t, made.User))
 	for range 2 {
 		token, key := n.Session(t, made.User)
 		made.Token, made.Sessions = token, append(made.Sessions, key)
@@ -197,8 +188,7 @@ func makeUpgradeFixture(t *testing.T, kind string) {
 			"networkCode": "BTC",
 			"amount":      made.Balance, "type": "C", "uniqueId": "fixture"}, boss)
 	}
-	token, _ := n.Session(t, made.Other)
-	app := blackbox.Enrolled(t, n, made.Other, blackbox.Headers{"x-auth": token})
+	app := blackbox.Enrolled(t, n, made.Other, n.Auth(t, made.Other))
 	made.OtherSecret = base32.StdEncoding.EncodeToString(app.Secret)
 	made.PAuth = n.Login(t, made.User).PAuth
 	made.Device = blackbox.Enroll(t, n, made.User, made.Token, device.ES256, "").ID // logins may require it from now on
@@ -212,9 +202,7 @@ func makeUpgradeFixture(t *testing.T, kind string) {
 	storetest.Must(t, os.WriteFile(file+".json", append(text, '\n'), 0o644))
 	packed := storetest.Value(os.Create(file + ".gz"))(t)
 	pack := storetest.Value(gzip.NewWriterLevel(packed, gzip.BestCompression))(t)
-	if _, err := pack.Write(content(t, s)); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, storetest.Err(pack.Write(content(t, s))))
 	storetest.Must(t, pack.Close())
 	storetest.Must(t, packed.Close())
 }

@@ -113,6 +113,22 @@ func Same(t testing.TB, got, want any, labels ...any) {
 	}
 }
 
+// Contains checks that a text has a part.
+func Contains(t testing.TB, text, part string, labels ...any) {
+	t.Helper()
+	if !strings.Contains(text, part) {
+		t.Errorf("%s lacks %q: %s", labeled(labels), part, text)
+	}
+}
+
+// Lacks checks that a text does not have a part.
+func Lacks(t testing.TB, text, part string, labels ...any) {
+	t.Helper()
+	if strings.Contains(text, part) {
+		t.Errorf("%s has %q: %s", labeled(labels), part, text)
+	}
+}
+
 // OneWins runs do n times at once. One call must succeed, and the others must be refused with the code.
 func OneWins(t testing.TB, n int, code fault.Code, do func(i int) error) {
 	t.Helper()

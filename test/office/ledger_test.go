@@ -27,9 +27,7 @@ func TestServiceRunsWithMinimalDatabaseRights(t *testing.T) {
 	owner, role := s.Open(), "service_"+strings.ToLower(rand.Text()[:12])
 	t.Cleanup(func() {
 		for _, text := range []string{"DROP OWNED BY " + role, "DROP ROLE " + role} {
-			if _, err := owner.Exec(text); err != nil {
-				t.Error(err)
-			}
+			storetest.Is(t, storetest.Err(owner.Exec(text)), nil)
 		}
 		owner.Close()
 	})
@@ -73,4 +71,17 @@ func refused(t *testing.T, db *sql.DB, text string, of ...string) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
+}
+
+// Ledger verify names the first fault that was inserted directly into the database.
+func TestLedgerVerifyNamesFirstFault(t *testing.T) {
+	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+		s.Start().Stop()
+		s.Says(0, "ledger verify", "is valid")
+		s.Exec("INSERT INTO asset VALUES (7, 10000000000000000)")
+		s.Exec("INSERT INTO account VALUES ('user/7/ada', 'user', 'ada', 7, TRUE)")
+		s.Says(0, "ledger verify", "asset 7: 0 transfers between 1 accounts")
+		s.Exec("UPDATE balance SET posted_lo = 1, seq = 1, version = 2 WHERE account_id = 'user/7/ada'")
+		s.Says(1, "ledger verify", "account user/7/ada has 0.000000000000000001")
+	})
 }

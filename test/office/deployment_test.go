@@ -2,9 +2,11 @@ package office
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"io"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,6 +16,8 @@ import (
 
 	"castellan/config"
 	"castellan/domain/kit/storetest"
+	"castellan/internal/blackbox"
+	"castellan/internal/porttest"
 )
 
 // The settings in the files for operators exist, and are valid together.
@@ -199,7 +203,148 @@ func TestEachNodeGetsOnlyItsOwnKeys(t *testing.T) {
 			t.Errorf("the manifest has %s", line)
 		}
 	}
-	if !strings.Contains(deployed(t, "Dockerfile"), "mkdir -m 700 /out/data\n") {
-		t.Error("the image's /data is open to others")
+	storetest.Contains(t, deployed(t, "Dockerfile"), "mkdir -m 700 /out/data\n", "Dockerfile")
+}
+
+// commands returns the code blocks of a page for operators in docs, or of one of its sections ("PAGE#SECTION"). changes
+// replace texts, as an operator does.
+func commands(t *testing.T, page string, changes ...string) (blocks []string) {
+	t.Helper()
+	page, section, _ := strings.Cut(page, "#")
+	text := deployed(t, "docs/"+page+".md")
+	if section != "" {
+		_, text, _ = strings.Cut(text, "\n## "+section+"\n")
+		text, _, _ = strings.Cut(text, "\n## ")
 	}
+	text = strings.NewReplacer(changes...).Replace(text)
+	for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(text, -1) {
+		blocks = append(blocks, block[1])
+	}
+	if len(blocks) == 0 {
+		t.Fatalf("%s has no commands", page)
+	}
+	return blocks
+}
+
+// succeeds runs blocks of commands in order, in a folder.
+func succeeds(t *testing.T, s *blackbox.Site, folder string, blocks ...string) {
+	t.Helper()
+	if got := s.Shell(folder, strings.Join(blocks, "")); got.Code != 0 {
+		t.Errorf("exit %d: %s%s", got.Code, got.Out, got.ErrOut)
+	}
+}
+
+// The commands of the pages for a running service succeed beside it. The backup that they make is restored as its page
+// says.
+func TestCommandsOfOperatorsPages(t *testing.T) {
+	t.Parallel()
+	s, folder := blackbox.NewSite(t, "sqlite"), t.TempDir()
+	account := s.AddUser("user")
+	s.Start()
+	for _, page := range []string{"operations/watch", "operations/secure", "operations/repair"} {
+		succeeds(t, s, folder, commands(t, page, "ACCOUNT", account.ID)...)
+	}
+	blocks := commands(t, "backup", "/backup/", folder+"/")
+	succeeds(t, s, folder, blocks[0])
+	wallet := []byte("withdrawalId,externalId,state,txId\n")
+	storetest.Must(t, os.WriteFile(filepath.Join(folder, "wallet.csv"), wallet, 0o600))
+	place := blackbox.NewSite(t, "sqlite").Empty().Set("KEYS_MASTER_FILE=" + filepath.Join(s.Dir, masterFile))
+	succeeds(t, place, folder, blocks[1:]...)
+}
+
+// The commands of the page of installation start a service in production mode and create its first administrator.
+func TestCommandsOfInstallation(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	s := blackbox.NewSite(t, "sqlite").Production().Set("HTTP_ADDR="+porttest.Free(t), "DATABASE_URL=")
+	succeeds(t, s, folder, slices.Concat([]string{"read() { PASSWORD='correct horse battery staple 1'; }\n"},
+		commands(t, "operations/install", "/etc/", folder+"/etc/", "/var/lib/", folder+"/lib/"))...)
+	storetest.Must(t, storetest.Err(os.Stat(folder+"/lib/castellan/castellan.db")))
+}
+
+func TestCommandsOfGrowingAndSizing(t *testing.T) {
+	t.Parallel()
+	s := blackbox.NewSite(t, "postgres")
+	s.AddUser("user") // creates the tables
+	succeeds(t, s, t.TempDir(), slices.Concat(commands(t, "operations/grow"), commands(t, "operations/size"))...)
+}
+
+// doctorOutput is the output of castellan doctor --json, and the data of GET /admin/setup.
+type doctorOutput struct {
+	Mode      string
+	CheckedAt *string
+	Findings  []struct{ Key, Severity, State, Effect, Mend string }
+}
+
+func (o doctorOutput) keys(severity string) (keys []string) {
+	for _, f := range o.Findings {
+		if f.Severity == severity {
+			keys = append(keys, f.Key)
+		}
+	}
+	return keys
+}
+
+// The command checks a missing, a migrated and a serving database, writes nothing, and fails in production
+// mode only. The endpoint and the start's log show the same findings.
+func TestDoctorReportsFindings(t *testing.T) {
+	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+		s.Empty()
+		development := s.Command("", "doctor")
+		if development.Code != 0 || !strings.HasPrefix(development.Out, "dev: control off (true), ") {
+			t.Errorf("in development mode: exit %d, %s%s", development.Code, development.Out, development.ErrOut)
+		}
+		s.Production()
+		doctor := func() (o doctorOutput) {
+			t.Helper()
+			got := s.Command("", "doctor", "--json")
+			if err := json.Unmarshal([]byte(got.Out), &o); err != nil || o.Mode != "production" || o.CheckedAt == nil {
+				t.Fatalf("%v, %s%s", err, got.Out, got.ErrOut)
+			}
+			if got.Code != 1 || !strings.Contains(got.ErrOut, "controls that are off") {
+				t.Errorf("exit %d, %s", got.Code, got.ErrOut)
+			}
+			return o
+		}
+		first := doctor()
+		lacks := map[string]string{"sqlite": "database.url", "postgres": "database schema"}[s.Kind]
+		if !slices.Contains(first.keys("fault"), lacks) {
+			t.Errorf("before the first start: faults %q, want %s", first.keys("fault"), lacks)
+		}
+		if _, err := os.Stat(s.Dir); err == nil && s.Kind == "sqlite" {
+			t.Error("the data folder was made")
+		}
+		if s.Kind == "postgres" {
+			if n := s.Count("information_schema.tables WHERE table_schema = 'public'"); n > 0 {
+				t.Errorf("%d tables were made", n)
+			}
+		}
+		n := s.Start()
+		running := doctor()
+		for _, key := range []string{"TREASURY", "WITHDRAWAL_FEE", "WITHDRAWAL_MINIMUM", "mail.host", "sms.url"} {
+			if !slices.Contains(running.keys("feature"), key) {
+				t.Errorf("%s is not named: %q", key, running.keys("feature"))
+			}
+		}
+		storetest.Same(t, running.keys("fault"), []string{"money policy groups"}, "faults of a running service")
+		n.Stop()
+		log := n.Log()
+		for _, f := range running.Findings {
+			level := map[string]string{"control": "WARN", "feature": "INFO"}[f.Severity]
+			if level == "" || strings.HasPrefix(f.Key, "database ") { // a start makes no live checks
+				continue
+			}
+			if strings.Count(log, "level="+level+" msg=setup key="+logged(f.Key)+" severity="+f.Severity) < 1 {
+				t.Errorf("the log has no line of %s at level %s", f.Key, level)
+			}
+		}
+	})
+}
+
+// logged is a value as the log writes it.
+func logged(text string) string {
+	if strings.Contains(text, " ") {
+		return `"` + text + `"`
+	}
+	return text
 }

@@ -5,15 +5,81 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 	"castellan/web"
 )
+
+// The documents below a base path lead to every endpoint and to the socket (D-GEN-15).
+func TestDocumentsLinkEndpointsBelowBasePath(t *testing.T) {
+	const base = "/auth-service/v1"
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
+		s.Set("HTTP_BASE_PATH=" + base)
+		n := s.Start()
+		from := storetest.Value(url.Parse(n.URL + base + "/openapi.json"))(t)
+		healthy := func(settings ...string) blackbox.Output {
+			return s.CommandWith(append(settings, "HTTP_ADDR="+from.Host), "", "health")
+		}
+		if got := healthy(); got.Code != 0 || got.Out != `{"status":"ok"}`+"\n" {
+			t.Errorf("health: exit %d, %s%s", got.Code, got.Out, got.ErrOut)
+		}
+		if got := healthy("HTTP_BASE_PATH=/else"); got.Code != 1 || !strings.Contains(got.ErrOut, "404") {
+			t.Errorf("health at another path: exit %d, %s%s", got.Code, got.Out, got.ErrOut)
+		}
+		var api struct{ Servers []struct{ URL string } }
+		n.Ok(t, "GET", from.Path, nil, nil).Read(t, &api)
+		if len(api.Servers) != 1 {
+			t.Fatalf("servers: %v", api.Servers)
+		}
+		server := storetest.Value(from.Parse(api.Servers[0].URL))(t)
+		f := blackbox.NewClient(server.String()).Login(t, s.Seeded("user"))
+
+		var events struct {
+			Channels map[string]struct{ Address string }
+		}
+		n.Ok(t, "GET", base+"/asyncapi.json", nil, nil).Read(t, &events)
+		socket, err := from.Parse(events.Channels["twoFactor"].Address)
+		if err != nil || socket.Path != base+"/2fa" {
+			t.Fatalf("the socket is at %v, %v", socket, err)
+		}
+		blackbox.NewClient(server.String()).Socket(t, f)
+	})
+}
+
+// Documents, pages and their parts are sent compressed, and not at all to a client that has them.
+func TestDocumentsAreCompressedAndCached(t *testing.T) {
+	t.Parallel()
+	n := blackbox.NewSite(t, "sqlite").Start()
+	for path, most := range map[string]int{
+		"/openapi.json": 112_000, "/openapi.json?tag=Jobs": 5_000, "/asyncapi.json": 4_000, "/docs": 2_000,
+		"/": 10_000, "/authenticator": 4_000,
+		"/static/style.css": 8_000, "/static/docs.js": 6_000,
+	} {
+		plain := n.Ok(t, "GET", path, nil, nil)
+		packed := n.Ok(t, "GET", path, nil, blackbox.Headers{"Accept-Encoding": "gzip"})
+		if len(packed.Body) > most || packed.Header.Get("Content-Encoding") != "gzip" || packed.Header.Get("Vary") == "" {
+			t.Errorf("%s: %d bytes of %d, %v", path, len(packed.Body), len(plain.Body), packed.Header)
+		}
+		again := n.Do(t, "GET", path, nil, blackbox.Headers{"If-None-Match": plain.Header.Get("Etag")})
+		if again.Status != 304 || len(again.Body) != 0 || again.Header.Get("X-Request-Id") == "" {
+			t.Errorf("%s again: %d with %d bytes, %v", path, again.Status, len(again.Body), again.Header)
+		}
+	}
+	for _, query := range []string{"?tag=", "?tag=None", "?tag=Jobs%20"} {
+		a := n.Do(t, "GET", "/openapi.json"+query, nil, nil)
+		text := string(a.Body)
+		if a.Status != 400 || !strings.Contains(text, `"field":"tag"`) || !strings.Contains(text, "Jobs, Setup") {
+			t.Errorf("%s: %s", query, a)
+		}
+	}
+}
 
 // Clients generated from the published document compile and are small, and a program of an integrator logs in and out
 // with each. The script for Postman and the package of the client modules log in too.
