@@ -21,12 +21,11 @@ func builtIn(code string) bool { return code == user.RoleAdmin || code == user.R
 
 // AddRole adds a role. INVALID_FIELD, RECORD_ALREADY_EXIST.
 func (a *Admin) AddRole(ctx context.Context, by audit.By, code, name string) (r Role, err error) {
-	var ps []fault.Problem
-	if !roleCode.MatchString(code) {
-		ps = append(ps, fault.Problem{Field: "code",
-			Message: "must be 1 to 64 letters, digits and . _ : -, beginning with a letter or digit"})
-	}
-	if err := fault.All(append(ps, checkText("name", name)...)); err != nil {
+	var ps fault.Problems
+	ps.Require(roleCode.MatchString(code), "code",
+		"must be 1 to 64 letters, digits and . _ : -, beginning with a letter or digit")
+	checkText(&ps, "name", name)
+	if err := fault.All(ps); err != nil {
 		return r, err
 	}
 	r = Role{Code: code, Name: name, CreatedAt: a.Changes.Now()}
