@@ -103,8 +103,6 @@ func Writes(c challenge.Challenge, now time.Time, by audit.By) []commit.Write {
 type Add struct{ Client }
 
 func (Add) Table() string { return "remembered" }
-
-// Row returns the row that the write changes.
 func (w Add) Row() string { return w.UserID + " " + w.Thumbprint + " " + w.Action }
 
 // Used records that a client counted as a method. It is fenced: the client must still be remembered.

@@ -88,14 +88,14 @@ func (r Registration) thumbprint() string {
 
 // Check returns INVALID_FIELD with every faulty text.
 func (r Registration) Check() error {
-	var ps []fault.Problem
+	var ps fault.Problems
 	for _, f := range []struct{ field, text string }{{"brand", r.Brand}, {"model", r.Model},
 		{"description", r.Description}, {"platform", r.Platform}} {
 		switch {
 		case utf8.RuneCountInString(f.text) > maxTextChars:
-			ps = append(ps, fault.Problem{Field: f.field, Message: "is longer than 128 characters"})
+			ps.Require(false, f.field, "is longer than 128 characters")
 		case !legible.Valid(f.text):
-			ps = append(ps, fault.Problem{Field: f.field, Message: "must not contain control characters"})
+			ps.Require(false, f.field, "must not contain control characters")
 		}
 	}
 	return fault.All(ps)
@@ -181,16 +181,12 @@ func decode(text string) []byte {
 type Add struct{ Device }
 
 func (Add) Table() string { return "device" }
-
-// Row returns the row that the write changes.
 func (w Add) Row() string { return w.ID }
 
 // Remove removes a device of a user, including its key and target. user.SetPush accompanies it.
 type Remove struct{ UserID, ID string }
 
 func (Remove) Table() string { return "device" }
-
-// Row returns the row that the write changes.
 func (w Remove) Row() string { return w.ID }
 
 // Mute removes the push target of a device if it is still this one. It never fails the unit: the target may have been
@@ -201,8 +197,6 @@ type Mute struct {
 }
 
 func (Mute) Table() string { return "device" }
-
-// Row returns the row that the write changes.
 func (w Mute) Row() string { return w.ID }
 
 // Use records that a signature of the device was accepted. It is fenced: the device must still belong to the user and
@@ -224,8 +218,7 @@ type See struct {
 	Until time.Time
 }
 
-func (See) Table() string { return "device_proof" }
-
+func (See) Table() string            { return "device_proof" }
 func (w See) Fence() (string, int64) { return w.ID, 0 }
 
 // Store reads devices. Writes go through commit.Committer as the values above.

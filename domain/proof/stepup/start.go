@@ -281,8 +281,7 @@ func (s *Starter) build(now time.Time, r challenge.StartRequest, flow challenge.
 		}
 		if p.Name == challenge.PUSH && plan.NumberMatching {
 			m.Number = newNumber()
-			sum := s.Ring.Hash("otp", c.ID, m.ID, approved+":"+m.Number)
-			m.Digest = challenge.Digest{Key: sum.Key, Sum: sum.Sum}
+			m.Digest = challenge.Digest(s.Ring.Hash("otp", c.ID, m.ID, approved+":"+m.Number))
 		}
 		c.Methods[i] = m
 	}

@@ -3,7 +3,6 @@ package totp
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"strconv"
 	"strings"
 	"time"
@@ -26,20 +25,17 @@ const ActionRecover = "TOTP_RECOVER"
 //
 // Errors: TOTP_NOT_DEFINED, RECOVERY_CODE_INVALID for a code that is unknown or used, RATE_LIMITED after too many of
 // these, UNAVAILABLE.
-func (s *Service) Recover(ctx context.Context, who audit.By, code string) (Access, error) {
+func (s *Service) Recover(ctx context.Context, who audit.By, code string) (a Access, err error) {
 	leave, err := s.turns.Take(ctx, who.UserID)
 	if err != nil {
-		return Access{}, err
+		return a, err
 	}
 	defer leave()
-	code = canonical(code)
-	for range maxFenced {
-		a, err := s.recover(ctx, who, code)
-		if !errors.Is(err, commit.ErrFenced) {
-			return a, err
-		}
-	}
-	return Access{}, busy()
+	err = commit.Retry(maxFenced, func() (err error) {
+		a, err = s.recover(ctx, who, canonical(code))
+		return err
+	})
+	return a, err
 }
 
 func (s *Service) recover(ctx context.Context, who audit.By, code string) (Access, error) {

@@ -22,7 +22,6 @@ import (
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/keyring"
-	"castellan/domain/kit/token"
 	"castellan/domain/session/session"
 )
 
@@ -32,11 +31,6 @@ const (
 	ActionChange = "UPDATE_PASSWORD"
 	ActionSet    = "PASSWORD_SET"
 )
-
-// Signer signs tokens.
-type Signer interface {
-	Sign(c token.Claims) (string, error)
-}
 
 // Engine is the part of the challenge engine that the flows use.
 type Engine interface {
@@ -51,7 +45,7 @@ type Service struct {
 	Users    user.Store
 	Sessions session.Store
 	Tokens   Store
-	Signer   Signer
+	Signer   session.Signer
 	Engine   Engine
 	Hasher   *password.Hasher
 	Policy   password.Policy
@@ -158,14 +152,12 @@ type Token struct {
 type Issue struct{ Token }
 
 func (Issue) Table() string { return "reset_token" }
-
 func (w Issue) Row() string { return w.UserID }
 
 // Redeem uses up a user's token. It is a fence: the stored token must still have this id, and is deleted.
 type Redeem struct{ UserID, ID string }
 
-func (Redeem) Table() string { return "reset_token" }
-
+func (Redeem) Table() string            { return "reset_token" }
 func (w Redeem) Fence() (string, int64) { return w.UserID, 1 }
 
 // Store reads tokens. Writes go through commit.Committer as the values above.
