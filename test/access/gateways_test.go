@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/gate/gateway"
+	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 	"castellan/internal/porttest"
@@ -282,7 +282,7 @@ func (f front) guards(t *testing.T) {
 		t.Fatalf("a guarded request: %s %v", first, first.Header)
 	}
 	first.Status = 200
-	var said struct{ Rows []gateway.Value }
+	var said struct{ Rows []challenge.Detail }
 	first.Read(t, &said)
 	if len(said.Rows) != 1 || said.Rows[0].Label != "Order" || said.Rows[0].Value != "7" {
 		t.Errorf("the refusal shows the rows %v", said.Rows)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"castellan/domain/factor/intent"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/pack"
@@ -120,14 +121,9 @@ type Action struct {
 	Reach func(ctx context.Context, command []byte) (Account, []Name, error)
 }
 
-// Detail is one value of a command that its approver sees. A value is complete: an amount, an address or an id is never
-// shortened.
-type Detail struct {
-	Key   string
-	Value string
-	// Label is in the words of the requester; "" means the header of the action, the built-in label or the key.
-	Label string
-}
+// Detail is one value of a command that its approver sees. Its label is in the words of the requester; "" means the
+// header of the action, the built-in label or the key.
+type Detail = intent.Row
 
 // Actions holds the registered actions by code.
 type Actions map[string]Action

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"castellan/domain/factor/challenge"
+	"castellan/domain/kit/storetest"
 )
 
 const (
@@ -52,9 +53,7 @@ func TestBudgetWait(t *testing.T) {
 			for n, want := range map[challenge.Name]time.Duration{
 				challenge.SMS: c.sms, challenge.MAIL: c.sms, challenge.TOTP: c.code, challenge.PUSH: 0,
 			} {
-				if got := b.Wait(at(now), challenge.DefaultRules(), n); got != want {
-					t.Errorf("%s waits %v, want %v", n, got, want)
-				}
+				storetest.Equal(t, b.Wait(at(now), challenge.DefaultRules(), n), want, n)
 			}
 		})
 	}

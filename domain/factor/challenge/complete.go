@@ -134,15 +134,28 @@ func (c Challenge) Complete(now time.Time, r Rules, b Budget, a Answer) (Step, e
 }
 
 func (c Challenge) right(now time.Time, i int, a Answer) Step {
-	next := c.clone()
-	m := &next.Methods[i]
-	m.Order = 1 + len(c.CompletedMethods())
-	m.CompletedAt, m.Proof = now.UnixMilli(), a.Proof
-	m.Digest = a.answered(m.Digest)
+	next, m := c.complete(now, i)
+	m.Proof, m.Digest = a.Proof, a.answered(m.Digest)
+	return Step{Next: next, Verdict: Right}
+}
+
+// complete returns the challenge with one more completed method, and that method.
+func (c Challenge) complete(now time.Time, i int) (next Challenge, m *Method) {
+	next = c.clone()
+	m = &next.Methods[i]
+	m.Order, m.CompletedAt = 1+len(c.CompletedMethods()), now.UnixMilli()
 	if next.ready() {
 		next.State, next.Last = Executing, m.ID
 	}
-	return Step{Next: next, Verdict: Right}
+	return next, m
+}
+
+// Recall completes a method of a new challenge because its client is remembered (D-AUTH-17). No value was given, so
+// none can repeat it.
+func (c Challenge) Recall(now time.Time, method int, client string) Challenge {
+	next, m := c.complete(now, method)
+	m.Remembered, m.Number, m.Digest = client, "", Digest{}
+	return next
 }
 
 // signed reports whether a proof covers the intent of the challenge: a claim must be right, and may be absent unless

@@ -6,6 +6,7 @@ import (
 
 	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
 )
 
 // The required and the mandatory methods complete a challenge (D-2FA-10, D-PWD-02, SEC-10).
@@ -134,9 +135,7 @@ func TestOrderOfCompletionChecks(t *testing.T) {
 		}
 		g := newGame(t, x.c)
 		g.b = x.b
-		if got := g.complete(now, x.a); got != want {
-			t.Errorf("faults %09b: got %s, want %s", set, got, want)
-		}
+		storetest.Equal(t, g.complete(now, x.a), want, "faults", set)
 	}
 }
 

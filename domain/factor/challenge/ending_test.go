@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"castellan/domain/factor/challenge"
+	"castellan/domain/kit/storetest"
 )
 
 // endings plays a challenge of two required methods into each of its endings. sms is the earlier completion, if any.
@@ -142,9 +143,7 @@ func TestDeadline(t *testing.T) {
 			if expired {
 				open = "CHALLENGE_EXPIRED"
 			}
-			if got := told(c, c.Open(at(ms))); got != open {
-				t.Errorf("%s at %d ms: open is %s, want %s", stateNames[s], ms, got, open)
-			}
+			storetest.Equal(t, told(c, c.Open(at(ms))), open, stateNames[s], "at", ms)
 		}
 		deadline := time.Time{}
 		if want.expires {

@@ -43,16 +43,12 @@ type SwitchOff struct {
 }
 
 func (SwitchOff) Table() string { return "users" }
-
-// Row returns the row that the write changes.
 func (w SwitchOff) Row() string { return w.UserID }
 
 // SwitchOn resets the consecutive wrong values of an account and switches its factors on.
 type SwitchOn struct{ UserID string }
 
 func (SwitchOn) Table() string { return "users" }
-
-// Row returns the row that the write changes.
 func (w SwitchOn) Row() string { return w.UserID }
 
 // Keys returns the keys of the budgets that SwitchOn resets.

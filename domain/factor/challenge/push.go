@@ -34,8 +34,7 @@ type Push struct {
 // SendPush adds a push that is about to be sent. It is fenced by its number.
 type SendPush struct{ Push }
 
-func (SendPush) Table() string { return "push" }
-
+func (SendPush) Table() string            { return "push" }
 func (s SendPush) Fence() (string, int64) { return s.UserID + "/" + strconv.FormatInt(s.Number, 10), 0 }
 
 // SettlePush records that the push of a challenge was approved or denied. It does nothing for a push that was not

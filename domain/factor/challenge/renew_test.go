@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"castellan/domain/factor/challenge"
+	"castellan/domain/kit/storetest"
 )
 
 // Rules 1 and 4 of section 3.1 of the interface (D-2FA-20, 21) define when a renewal is possible.
@@ -158,9 +159,7 @@ func TestOrderOfRenewalChecks(t *testing.T) {
 			}
 		}
 		next, err := x.c.Renew(at(now), challenge.DefaultRules(), x.id, x.name, stored("new"))
-		if got := told(next, err); got != want {
-			t.Errorf("faults %09b: got %s, want %s", set, got, want)
-		}
+		storetest.Equal(t, told(next, err), want, "faults", set)
 		if err != nil && !reflect.DeepEqual(next, x.c) {
 			t.Errorf("faults %09b: a refusal changed the challenge", set)
 		}

@@ -44,9 +44,7 @@ func TestProofsOfApprovals(t *testing.T) {
 			m, _ := c.Method("totp")
 			a := answer(m, "right")
 			a.Proof = &challenge.Proof{DeviceID: "d", JWS: jws}
-			if got, want := g.complete(0, a), [...]string{"executing", refused}[i]; got != want {
-				t.Errorf("%+v, totp %s: %s, want %s", k, jws, got, want)
-			}
+			storetest.Equal(t, g.complete(0, a), [...]string{"executing", refused}[i], k, "totp", jws)
 		}
 	}
 }

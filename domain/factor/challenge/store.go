@@ -25,23 +25,19 @@ func (Insert) Table() string { return "challenge" }
 // version.
 type Update struct{ Challenge }
 
-func (Update) Table() string { return "challenge" }
-
+func (Update) Table() string            { return "challenge" }
 func (u Update) Fence() (string, int64) { return u.ID, u.Version }
 
 // Supersede closes a challenge that is still pending, whatever its version. An ended one is unchanged.
 type Supersede struct{ ID string }
 
 func (Supersede) Table() string { return "challenge" }
-
-// Row returns the row that the write changes.
 func (w Supersede) Row() string { return w.ID }
 
 // Spend saves a Budget. It is fenced by Budget.Version; 0 inserts.
 type Spend struct{ Budget }
 
-func (Spend) Table() string { return "attempt_budget" }
-
+func (Spend) Table() string            { return "attempt_budget" }
 func (s Spend) Fence() (string, int64) { return s.Key(), s.Version }
 
 // Key returns the key of the budget's row.
@@ -250,4 +246,10 @@ type Started struct {
 // RATE_LIMITED, UNAVAILABLE, OVERLOADED.
 type Starts interface {
 	Start(ctx context.Context, r StartRequest) (Started, error)
+}
+
+// Restarts also returns a challenge that was started before, with another token. Errors: CHALLENGE_NOT_FOUND.
+type Restarts interface {
+	Starts
+	Again(ctx context.Context, challengeID string) (Started, error)
 }

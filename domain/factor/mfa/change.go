@@ -21,9 +21,10 @@ func (c MethodChange) Check(t Times) error {
 	if c.ExpireMs == nil && c.RenewStartMs == nil {
 		return nothingSent("expireMs, renewStartMs")
 	}
-	ps := code.Check("methodCode", c.Code)
-	m := c.merge(Method{Code: c.Code})
-	return fault.All(m.renewProblem(m.expireProblem(ps, t), MaxMethodMs))
+	ps, m := fault.Problems(code.Check("methodCode", c.Code)), c.merge(Method{Code: c.Code})
+	m.checkExpiry(&ps, t)
+	within(&ps, "renewStartMs", m.RenewStartMs, 0, MaxMethodMs)
+	return fault.All(ps)
 }
 
 // Apply returns the changed method after checking all of it (D-MFA-13). INVALID_FIELD when it is unchanged or not
@@ -54,12 +55,12 @@ func (c ActionChange) Check() error {
 	if c.Title == nil && c.Headers == nil {
 		return nothingSent("title, infoTableHeaders")
 	}
-	ps := code.Check("actionCode", c.Code)
+	ps := fault.Problems(code.Check("actionCode", c.Code))
 	if c.Title != nil {
-		ps = textProblem(ps, "title", c.Title.check())
+		readable(&ps, "title", c.Title.check())
 	}
 	if c.Headers != nil {
-		ps = textProblem(ps, "infoTableHeaders", c.Headers.check())
+		readable(&ps, "infoTableHeaders", c.Headers.check())
 	}
 	return fault.All(ps)
 }
@@ -95,33 +96,23 @@ type PolicyChange struct {
 
 // Check is like MethodChange.Check. Apply checks what depends on other fields of the policy.
 func (c PolicyChange) Check() error {
-	if c.Name == nil && c.ExpireAt == nil && c.Required == nil && c.Preferred == nil && c.Methods == nil &&
-		c.NumberMatching == nil && c.SignIntent == nil && c.PhishingResistant == nil && c.PasskeyAlone == nil &&
-		c.RememberDays == nil && c.RememberAnyway == nil {
+	if c == (PolicyChange{ID: c.ID}) {
 		return nothingSent("name, expireAt, required, preffered, methods")
 	}
-	var ps []fault.Problem
-	var p Policy
+	var ps fault.Problems
 	if c.Name != nil && legible.Valid(*c.Name) { // else Apply decides: a stored name is kept
-		p.Name = *c.Name
-		ps = p.nameProblem(ps)
+		Policy{Name: *c.Name}.checkName(&ps)
 	}
 	if c.ExpireAt != nil {
-		p.ExpireAt = *c.ExpireAt
-		ps = p.expireProblem(ps)
+		within(&ps, "expireAt", *c.ExpireAt, 0, MaxInstantMs)
 	}
-	if c.Required != nil && *c.Required < 1 {
-		ps = append(ps, fault.Problem{Field: "required", Message: "must be at least 1"})
-	}
-	if c.Preferred != nil && *c.Preferred < 0 {
-		ps = append(ps, fault.Problem{Field: "preffered", Message: "must not be negative"})
-	}
+	ps.Require(c.Required == nil || *c.Required >= 1, "required", "must be at least 1")
+	ps.Require(c.Preferred == nil || *c.Preferred >= 0, "preffered", "must not be negative")
 	if c.RememberDays != nil {
-		ps = between(ps, "remember", int64(*c.RememberDays), 0, MaxRememberDays)
+		within(&ps, "remember", int64(*c.RememberDays), 0, MaxRememberDays)
 	}
 	if c.Methods != nil {
-		p.Methods = *c.Methods
-		ps = p.methodsProblem(ps)
+		Policy{Methods: *c.Methods}.checkMethods(&ps)
 	}
 	return fault.All(ps)
 }

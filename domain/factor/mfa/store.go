@@ -1,6 +1,11 @@
 package mfa
 
-import "context"
+import (
+	"context"
+	"fmt"
+
+	"castellan/domain/kit/change"
+)
 
 // Store keeps the configuration. Every method joins the transaction of its context (commit.Committer.InTx), and
 // otherwise runs in its own. It is safe for concurrent use.
@@ -49,4 +54,36 @@ func Load(ctx context.Context, s Store) (*Catalog, error) {
 		return nil, err
 	}
 	return NewCatalog(methods, actions, policies), nil
+}
+
+// Cache is the node's snapshot. A writer of the configuration updates it before the caller is answered. Every node
+// updates it on a note of topic change.MFA, so a change applies to every challenge created afterwards. It is safe for
+// concurrent use.
+type Cache struct{ *change.Snapshot[Catalog] }
+
+// NewCache returns a Cache over a store. It has no methods until the first Reload, so no challenge can start.
+func NewCache(store Store) *Cache {
+	load := func(ctx context.Context) (*Catalog, error) {
+		c, err := Load(ctx, store)
+		if err != nil {
+			return nil, fmt.Errorf("reload the mfa configuration: %w", err)
+		}
+		return c, nil
+	}
+	return &Cache{change.NewSnapshot(NewCatalog(nil, nil, nil), load, nil)}
+}
+
+// Catalog returns the current snapshot.
+func (l *Cache) Catalog() *Catalog { return l.Current() }
+
+// ServiceActions returns whether another service may start an action: it has a record, and its code is none of those
+// that this service starts itself.
+func ServiceActions(store Store, own func(code string) bool) func(ctx context.Context, code string) (bool, error) {
+	return func(ctx context.Context, code string) (bool, error) {
+		if own(code) {
+			return false, nil
+		}
+		found, err := store.Actions(ctx, code)
+		return len(found) > 0, err
+	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"castellan/domain/factor/mfa"
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
 )
 
 func TestTextIn(t *testing.T) {
@@ -22,9 +23,7 @@ func TestTextIn(t *testing.T) {
 		{mfa.Text{}, "en", ""},
 		{nil, "en", ""},
 	} {
-		if got := c.text.In(c.lang); got != c.want {
-			t.Errorf("%v in %q: %q, want %q", c.text, c.lang, got, c.want)
-		}
+		storetest.Equal(t, c.text.In(c.lang), c.want, c.text, c.lang)
 	}
 }
 
@@ -37,9 +36,7 @@ func TestActionTitle(t *testing.T) {
 		{"BARE", "en", "BARE"},
 		{"UNKNOWN", "tr", "UNKNOWN"},
 	} {
-		if got := c.ActionTitle(x.code, x.lang); got != x.want {
-			t.Errorf("%s in %s: %q, want %q", x.code, x.lang, got, x.want)
-		}
+		storetest.Equal(t, c.ActionTitle(x.code, x.lang), x.want, x.code, x.lang)
 	}
 }
 

@@ -2,7 +2,6 @@ package mfa
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 	"unicode"
@@ -45,65 +44,52 @@ func (t Times) renewal(expireMs int64) int64 {
 
 // Check returns INVALID_FIELD with every fault of a method to be written.
 func (m Method) Check(t Times) error {
-	ps := code.Check("methodCode", m.Code)
-	before := len(ps)
-	if ps = m.expireProblem(ps, t); len(ps) > before { // without a valid lifetime the renewal cannot be checked
-		return fault.All(m.renewProblem(ps, MaxMethodMs))
+	ps, most := fault.Problems(code.Check("methodCode", m.Code)), t.renewal(m.ExpireMs)
+	if !m.checkExpiry(&ps, t) { // without a valid lifetime the renewal cannot be checked
+		most = MaxMethodMs
 	}
-	return fault.All(m.renewProblem(ps, t.renewal(m.ExpireMs)))
+	within(&ps, "renewStartMs", m.RenewStartMs, 0, most)
+	return fault.All(ps)
 }
 
-func (m Method) expireProblem(ps []fault.Problem, t Times) []fault.Problem {
+func (m Method) checkExpiry(ps *fault.Problems, t Times) (valid bool) {
 	most := int64(MaxMethodMs)
 	if name, ok := m.Name(); ok && name.Sent() {
 		most = MaxCodeMs
 	}
-	if m.ExpireMs == 0 || t.least() <= m.ExpireMs && m.ExpireMs <= most {
-		return ps
-	}
-	return append(ps, fault.Problem{Field: "expireMs",
-		Message: fmt.Sprintf("must be 0 or from %d to %d", t.least(), most)})
+	valid = m.ExpireMs == 0 || t.least() <= m.ExpireMs && m.ExpireMs <= most
+	ps.Require(valid, "expireMs", "must be 0 or from %d to %d", t.least(), most)
+	return valid
 }
 
-func (m Method) renewProblem(ps []fault.Problem, most int64) []fault.Problem {
-	return between(ps, "renewStartMs", m.RenewStartMs, 0, most)
-}
-
-func between(ps []fault.Problem, field string, n, least, most int64) []fault.Problem {
-	if least <= n && n <= most {
-		return ps
-	}
-	return append(ps, fault.Problem{Field: field, Message: fmt.Sprintf("must be from %d to %d", least, most)})
+// within requires a number to be in a range, and reports whether it is.
+func within(ps *fault.Problems, field string, n, least, most int64) bool {
+	valid := least <= n && n <= most
+	ps.Require(valid, field, "must be from %d to %d", least, most)
+	return valid
 }
 
 // Check returns INVALID_FIELD with every fault of an action to be written.
 func (a Action) Check() error {
-	ps := code.Check("actionCode", a.Code)
-	ps = textProblem(ps, "title", a.Title.check())
-	return fault.All(textProblem(ps, "infoTableHeaders", a.Headers.check()))
+	ps := fault.Problems(code.Check("actionCode", a.Code))
+	readable(&ps, "title", a.Title.check())
+	readable(&ps, "infoTableHeaders", a.Headers.check())
+	return fault.All(ps)
 }
 
-func textProblem(ps []fault.Problem, field string, err error) []fault.Problem {
-	if err == nil {
-		return ps
-	}
-	return append(ps, fault.Problem{Field: field, Message: err.Error()})
-}
+// readable adds the problem of a text.
+func readable(ps *fault.Problems, field string, err error) { ps.Require(err == nil, field, "%v", err) }
 
 // Check returns INVALID_FIELD with every fault of a policy to be written;
 // methods and action must exist in c.
 func (p Policy) Check(c *Catalog) error {
 	ps := p.formProblems()
-	if _, ok := c.Action(p.ActionCode); !ok && code.Valid(p.ActionCode) {
-		ps = append(ps, fault.Problem{Field: "actionCode", Message: "there is no such action"})
-	}
-	if p.RememberDays > 0 && !p.RememberAnyway && slices.Contains(c.grave, p.ActionCode) {
-		ps = append(ps, graveProblem())
-	}
+	_, known := c.Action(p.ActionCode)
+	ps.Require(known || !code.Valid(p.ActionCode), "actionCode", "there is no such action")
+	p.checkGrave(&ps, c.grave)
 	for _, ch := range p.Methods {
-		if _, ok := c.Method(ch.Code); !ok && code.Valid(ch.Code) {
-			ps = append(ps, fault.Problem{Field: "methods", Message: fmt.Sprintf("there is no method %.64q", ch.Code)})
-		}
+		_, known := c.Method(ch.Code)
+		ps.Require(known || !code.Valid(ch.Code), "methods", "there is no method %.64q", ch.Code)
 	}
 	return fault.All(ps)
 }
@@ -112,75 +98,85 @@ func (p Policy) Check(c *Catalog) error {
 // the methods.
 func (p Policy) CheckForm() error { return fault.All(p.formProblems()) }
 
-func (p Policy) formProblems() []fault.Problem {
-	ps := code.Check("actionCode", p.ActionCode)
-	ps = p.nameProblem(ps)
-	ps = p.expireProblem(ps)
-	ps = p.methodsProblem(ps)
-	ps = p.rememberProblem(ps)
-	ps = p.passkeyProblem(ps)
-	if n := len(p.Methods); n > 0 {
-		ps = between(ps, "required", int64(p.Required), 1, int64(n))
+func (p Policy) formProblems() fault.Problems {
+	ps := fault.Problems(code.Check("actionCode", p.ActionCode))
+	p.checkName(&ps)
+	within(&ps, "expireAt", p.ExpireAt, 0, MaxInstantMs)
+	p.checkMethods(&ps)
+	if within(&ps, "remember", int64(p.RememberDays), 0, MaxRememberDays) {
+		p.checkGrave(&ps, grave)
+	}
+	p.checkPasskeys(&ps)
+	if n := int64(len(p.Methods)); n > 0 {
+		within(&ps, "required", int64(p.Required), 1, n)
 		if p.Preferred != nil {
-			ps = between(ps, "preffered", int64(*p.Preferred), 0, int64(n))
+			within(&ps, "preffered", int64(*p.Preferred), 0, n)
 		}
 	}
 	return ps
 }
 
-func (p Policy) nameProblem(ps []fault.Problem) []fault.Problem {
+func (p Policy) checkName(ps *fault.Problems) {
 	switch {
 	case strings.TrimSpace(p.Name) == "":
-		return append(ps, fault.Problem{Field: "name", Message: "must not be blank"})
+		ps.Require(false, "name", "must not be blank")
 	case utf8.RuneCountInString(p.Name) > maxNameChars:
-		return append(ps, fault.Problem{Field: "name",
-			Message: fmt.Sprintf("must have at most %d characters", maxNameChars)})
-	case !legible.Valid(p.Name):
-		return append(ps, fault.Problem{Field: "name", Message: "must not contain control characters"})
+		ps.Require(false, "name", "must have at most %d characters", maxNameChars)
+	default:
+		ps.Require(legible.Valid(p.Name), "name", "must not contain control characters")
 	}
-	return ps
 }
 
-// passkeyProblem refuses passkeyAlone where it would have no meaning: only a login has no other factor, and a login by
+// checkPasskeys refuses passkeyAlone where it would have no meaning: only a login has no other factor, and a login by
 // a passkey alone signs no intent. It refuses phishingResistant for the actions that prove a phone or an address: a
 // recovery must work without a passkey.
-func (p Policy) passkeyProblem(ps []fault.Problem) []fault.Problem {
+func (p Policy) checkPasskeys(ps *fault.Problems) {
 	switch {
 	case p.PasskeyAlone && p.ActionCode != Login:
-		return append(ps, fault.Problem{Field: "passkeyAlone", Message: "is for LOGIN only"})
+		ps.Require(false, "passkeyAlone", "is for LOGIN only")
 	case p.PhishingResistant && len(mandatory(p.ActionCode)) > 0:
-		return append(ps, fault.Problem{Field: "phishingResistant", Message: "is not supported for this action"})
-	case p.PasskeyAlone && p.SignIntent:
-		return append(ps, fault.Problem{Field: "passkeyAlone", Message: "cannot be combined with intent required"})
+		ps.Require(false, "phishingResistant", "is not supported for this action")
+	default:
+		ps.Require(!p.PasskeyAlone || !p.SignIntent, "passkeyAlone", "cannot be combined with intent required")
 	}
-	return ps
 }
 
-func (p Policy) expireProblem(ps []fault.Problem) []fault.Problem {
-	return between(ps, "expireAt", p.ExpireAt, 0, MaxInstantMs)
-}
-
-func (p Policy) methodsProblem(ps []fault.Problem) []fault.Problem {
-	fail := func(format string, args ...any) []fault.Problem {
-		return append(ps, fault.Problem{Field: "methods", Message: fmt.Sprintf(format, args...)})
-	}
-	if len(p.Methods) == 0 {
-		return fail("must name at least one method")
-	}
+// checkMethods adds the first problem of the methods.
+func (p Policy) checkMethods(ps *fault.Problems) {
+	ps.Require(len(p.Methods) > 0, "methods", "must name at least one method")
 	seen := map[string]bool{}
 	for _, ch := range p.Methods {
 		switch {
 		case !code.Valid(ch.Code):
-			return fail("%.64q cannot be a methodCode", ch.Code)
+			ps.Require(false, "methods", "%.64q cannot be a methodCode", ch.Code)
 		case seen[ch.Code]:
-			return fail("%s is named twice", ch.Code)
+			ps.Require(false, "methods", "%s is named twice", ch.Code)
 		case ch.Code == TOTP && ch.Template != "":
-			return fail("TOTP has no template: nothing is sent")
+			ps.Require(false, "methods", "TOTP has no template: nothing is sent")
 		case utf8.RuneCountInString(ch.Template) > maxTemplateChars ||
 			strings.ContainsFunc(ch.Template, unicode.IsControl):
-			return fail("%.64q cannot be a templateName", ch.Template)
+			ps.Require(false, "methods", "%.64q cannot be a templateName", ch.Template)
+		default:
+			seen[ch.Code] = true
+			continue
 		}
-		seen[ch.Code] = true
+		return
 	}
-	return ps
+}
+
+// MaxRememberDays bounds how long a client is remembered.
+const MaxRememberDays = 365
+
+// Administration guards the sensitive endpoints of administrators (mfa.guard_administration).
+const Administration = "ADMINISTRATION"
+
+// grave lists the built-in actions that move money or change credentials. A client is remembered for them only if the
+// policy has RememberAnyway.
+var grave = []string{ResetPassword, UpdatePassword, TOTPSetup, TOTPDeactivate, GeofilterAdd, GeofilterRemove,
+	VerifyEmail, DeviceAdd, DeviceRemove, ApproveRequest, Register, Withdraw, Administration}
+
+// checkGrave refuses the option remember for those actions.
+func (p Policy) checkGrave(ps *fault.Problems, actions []string) {
+	ps.Require(p.RememberDays <= 0 || p.RememberAnyway || !slices.Contains(actions, p.ActionCode), "remember",
+		"is refused for actions that move money or change credentials, unless rememberAnyway is true")
 }

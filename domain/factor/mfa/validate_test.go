@@ -145,16 +145,12 @@ func TestEqualPolicies(t *testing.T) {
 func TestSeeds(t *testing.T) {
 	c := mfa.NewCatalog(mfa.SeedMethods(), nil, nil)
 	for _, m := range mfa.SeedMethods() {
-		if err := m.Check(mfa.Times{}); err != nil {
-			t.Errorf("%s: %v", m.Code, err)
-		}
+		storetest.Is(t, m.Check(mfa.Times{}), nil, m.Code)
 	}
 	actions := mfa.SeedActions()
 	storetest.Equal(t, len(actions), 9, "actions")
 	for _, a := range actions {
-		if err := a.Check(); err != nil {
-			t.Errorf("%s: %v", a.Code, err)
-		}
+		storetest.Is(t, a.Check(), nil, a.Code)
 		if len(a.Title) != 3 || len([]rune(a.Title["tr"])) > 20 {
 			t.Errorf("%s: title %v", a.Code, a.Title)
 		}
@@ -164,8 +160,6 @@ func TestSeeds(t *testing.T) {
 		if a.Code == mfa.DeviceAdd || a.Code == mfa.DeviceRemove {
 			t.Errorf("%s has a row", a.Code)
 		}
-		if err := policy(0, a.Code, 1, "SMS").Check(c); err != nil {
-			t.Errorf("%s is not known without its row: %v", a.Code, err)
-		}
+		storetest.Is(t, policy(0, a.Code, 1, "SMS").Check(c), nil, a.Code, "without its row")
 	}
 }

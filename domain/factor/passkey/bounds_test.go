@@ -174,9 +174,7 @@ func TestFormOfKeys(t *testing.T) {
 	}
 	var zero passkey.Key
 	for _, wrong := range []string{"", "{}", "null", `{"kty":"oct"}`, `{"kty":"EC","x":5,"y":5}`, `{"kty":"RSA"}`} {
-		if err := zero.UnmarshalJSON([]byte(wrong)); !errors.Is(err, passkey.ErrKey) {
-			t.Errorf("%s: %v", wrong, err)
-		}
+		storetest.Is(t, zero.UnmarshalJSON([]byte(wrong)), passkey.ErrKey, wrong)
 	}
 	storetest.Equal(t, zero.JWK(), "", "the zero key has the form")
 }

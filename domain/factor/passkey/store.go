@@ -13,16 +13,12 @@ import (
 type Add struct{ Credential }
 
 func (Add) Table() string { return "passkey" }
-
-// Row returns the row that the write changes.
 func (w Add) Row() string { return w.DeviceID }
 
 // Remove removes a passkey of a user. user.SetPush accompanies it.
 type Remove struct{ UserID, DeviceID string }
 
 func (Remove) Table() string { return "passkey" }
-
-// Row returns the row that the write changes.
 func (w Remove) Row() string { return w.DeviceID }
 
 // Use records that an assertion of a passkey was accepted. It is fenced: the passkey must still belong to the user and
@@ -47,8 +43,6 @@ type Moved struct {
 }
 
 func (Moved) Table() string { return "passkey" }
-
-// Row returns the row that the write changes.
 func (w Moved) Row() string { return w.DeviceID }
 
 // Restart records for all passkeys of a user that a factor was changed without one of them.
@@ -58,8 +52,6 @@ type Restart struct {
 }
 
 func (Restart) Table() string { return "passkey" }
-
-// Row returns the rows that the write changes.
 func (w Restart) Row() string { return w.UserID }
 
 // usePrefix begins the key of a use; no id of a device has it.

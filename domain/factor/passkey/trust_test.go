@@ -7,6 +7,7 @@ import (
 
 	"castellan/domain/factor/passkey"
 	"castellan/domain/factor/passkey/passkeytest"
+	"castellan/domain/kit/storetest"
 )
 
 var (
@@ -75,9 +76,7 @@ func TestTrustOfNewPasskey(t *testing.T) {
 		"by one that is gone":      {day, have, "gone", false, passkey.Trust{Since: now, Restarted: restarted}},
 		"by a recovery code, too":  {day, have, "old", true, passkey.Trust{Since: now, Restarted: restarted}},
 	} {
-		if got := passkey.Joining(now, now.Add(-c.age), c.have, c.by, c.recovered); got != c.want {
-			t.Errorf("%s: %+v, want %+v", name, got, c.want)
-		}
+		storetest.Equal(t, passkey.Joining(now, now.Add(-c.age), c.have, c.by, c.recovered), c.want, name)
 	}
 }
 

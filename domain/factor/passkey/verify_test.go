@@ -9,6 +9,7 @@ import (
 
 	"castellan/domain/factor/passkey"
 	"castellan/domain/factor/passkey/passkeytest"
+	"castellan/domain/kit/storetest"
 )
 
 const (
@@ -91,9 +92,7 @@ func TestCeremonies(t *testing.T) {
 			t.Errorf("%s: another key verifies the kept form", name)
 		}
 		other.ID = c.ID
-		if err := got.By(other); !errors.Is(err, passkey.ErrSignature) {
-			t.Errorf("%s: another key: %v", name, err)
-		}
+		storetest.Is(t, got.By(other), passkey.ErrSignature, "another key", name)
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/integration"
+	"castellan/domain/kit/token"
 	"castellan/domain/permit/servicekey"
 	"castellan/domain/proof/stepup"
 )
@@ -101,31 +102,24 @@ type Store interface {
 	Purge(ctx context.Context, before time.Time) error
 }
 
-// Row is one value that the user sees. Value is complete.
-type Row struct {
-	Key   string `json:"key"`
-	Label string `json:"label"`
-	Value string `json:"value"`
-}
-
 // Request is a service's request to approve one operation.
 type Request struct {
 	Service   string
 	Action    string
 	UserID    string
 	Title     string
-	Rows      []Row
+	Rows      []challenge.Detail // that the user sees
 	Reference string
 	Payload   json.RawMessage // nil for none
 }
 
 // command is the sealed command of the challenge.
 type command struct {
-	Service   string          `json:"service"`
-	Reference string          `json:"reference"`
-	Title     string          `json:"title"`
-	Rows      []Row           `json:"rows"`
-	Payload   json.RawMessage `json:"payload,omitempty"`
+	Service   string             `json:"service"`
+	Reference string             `json:"reference"`
+	Title     string             `json:"title"`
+	Rows      []challenge.Detail `json:"rows"`
+	Payload   json.RawMessage    `json:"payload,omitempty"`
 }
 
 // Service starts, reads and settles errands. All fields but Mixed are required. It is safe for concurrent use.
@@ -133,11 +127,7 @@ type Service struct {
 	Store      Store
 	Commit     commit.Committer
 	Challenges challenge.Store
-	Engine     interface {
-		challenge.Starts
-		// Again returns a challenge with a new token. CHALLENGE_NOT_FOUND.
-		Again(ctx context.Context, challengeID string) (challenge.Started, error)
-	}
+	Engine     challenge.Restarts
 	// Result waits at most wait for the outcome of a challenge (stepup.Answerer.Result).
 	Result func(ctx context.Context, challengeID string, wait time.Duration) (stepup.Completion, error)
 	// Account reads an account that may be used. RECORD_NOT_FOUND.
@@ -148,11 +138,8 @@ type Service struct {
 		Seal(plain, ad []byte) []byte
 		Open(sealed, ad []byte) ([]byte, error)
 	}
-	Statements interface {
-		SignStatement(typ string, claims any) (string, error)
-		ReadStatement(typ, raw string, claims any) error
-	}
-	Issuer string // of grants
+	Statements *token.Issuer
+	Issuer     string // of grants
 	// Mixed reports whether a node of another release is in the cluster; nil: never.
 	Mixed func() bool
 	Now   func() time.Time

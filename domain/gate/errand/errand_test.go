@@ -72,7 +72,7 @@ func (g *guard) Again(ctx context.Context, id string) (challenge.Started, error)
 
 func request(reference string) errand.Request {
 	return errand.Request{Service: "shop", Action: "PAYOUT", UserID: "u1", Title: "Pay out", Reference: reference,
-		Rows: []errand.Row{{Key: "amount", Label: "Amount", Value: "1 EUR"}}, Payload: json.RawMessage(`{"order":7}`)}
+		Rows: []challenge.Detail{{Key: "amount", Label: "Amount", Value: "1 EUR"}}, Payload: json.RawMessage(`{"order":7}`)}
 }
 
 // start starts the challenge of a reference; command is what the engine got.

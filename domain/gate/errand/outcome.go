@@ -19,30 +19,17 @@ import (
 // message to its service, in the commit of the challenge's outcome.
 func (s *Service) Action() challenge.Action {
 	return challenge.Action{Code: challenge.ServiceAction, Flow: challenge.FlowSession,
-		Describe: describe, Brief: commandTitle,
-		Build: s.complete, Ended: s.ended}
+		Describe: func(text []byte) []challenge.Detail { return readCommand(text).Rows },
+		Brief:    func(text []byte) string { return readCommand(text).Title },
+		Build:    s.complete, Ended: s.ended}
 }
 
-// describe returns the rows of a command.
-func describe(sealed []byte) []challenge.Detail {
-	var c command
-	if json.Unmarshal(sealed, &c) != nil {
-		return nil
+// readCommand reads a command for its approver. One that cannot be read has nothing to show.
+func readCommand(text []byte) (c command) {
+	if json.Unmarshal(text, &c) != nil {
+		return command{}
 	}
-	out := make([]challenge.Detail, len(c.Rows))
-	for i, r := range c.Rows {
-		out[i] = challenge.Detail{Key: r.Key, Label: r.Label, Value: r.Value}
-	}
-	return out
-}
-
-// commandTitle returns the title of a command for the SMS and the mail of a code.
-func commandTitle(sealed []byte) string {
-	var c command
-	if json.Unmarshal(sealed, &c) != nil {
-		return ""
-	}
-	return c.Title
+	return c
 }
 
 // complete settles the errand of a completed challenge.

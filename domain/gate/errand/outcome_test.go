@@ -129,9 +129,7 @@ func TestEndWithoutSuccess(t *testing.T) {
 // The words for an SMS are the title; the messages filter them.
 func TestTitleOfMessages(t *testing.T) {
 	g := newGuard(t)
-	if got := g.Action().Brief([]byte(`{"title":"Pay 7"}`)); got != "Pay 7" {
-		t.Error(got)
-	}
+	storetest.Equal(t, g.Action().Brief([]byte(`{"title":"Pay 7"}`)), "Pay 7")
 	storetest.Equal(t, g.Action().Brief([]byte("x")), "", "no command")
 	if a := g.Action(); a.Code != challenge.ServiceAction || a.Flow != challenge.FlowSession {
 		t.Errorf("%s of the flow %s", a.Code, a.Flow)
@@ -221,9 +219,7 @@ func TestSweepFails(t *testing.T) {
 			g, saved := newGuard(t), &storetest.Units{Fails: []error{c.save}}
 			g.Store, g.Service.Commit = &overdue{due: two, err: c.read}, saved
 			g.Challenges = states{err: c.states}
-			if err := g.Sweep(t.Context()); !errors.Is(err, c.want) {
-				t.Errorf("%v; want %v", err, c.want)
-			}
+			storetest.Is(t, g.Sweep(t.Context()), c.want)
 			settled := 0
 			for _, w := range saved.Writes {
 				if _, is := w.(errand.Settle); is {

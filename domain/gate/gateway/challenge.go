@@ -3,7 +3,6 @@ package gateway
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -21,7 +20,7 @@ const maxFenced = 3
 
 // challenge returns the open challenge of an equal request, or starts one.
 func (g *Guard) challenge(ctx context.Context, action string, user User, from challenge.Starter, command []byte,
-	rows []Value) (started challenge.Started, err error) {
+	rows []challenge.Detail) (started challenge.Started, err error) {
 	open, err := g.open(ctx, action, user.ID, command)
 	if err != nil {
 		return started, err
@@ -32,26 +31,20 @@ func (g *Guard) challenge(ctx context.Context, action string, user User, from ch
 			return started, err
 		}
 	}
-	details := make([]challenge.Detail, len(rows))
-	for i, v := range rows {
-		details[i] = challenge.Detail{Key: v.Key, Value: v.Value, Label: v.Label}
-	}
-	for range maxFenced {
+	err = commit.Retry(maxFenced, func() error {
 		account, err := g.Account(ctx, user.ID)
 		if err != nil {
-			return started, err
+			return err
 		}
 		started, err = g.Engine.Start(ctx, challenge.StartRequest{Action: action, Account: account, Starter: from,
-			Proven: true, Command: command, Service: challenge.Gateway, Details: details, Brief: valueSummary(rows)})
-		if !errors.Is(err, commit.ErrFenced) { // the account did not change while it was decided
-			return started, err
-		}
-	}
-	return started, fault.New(fault.Unavailable, "the account is busy; try again").After(time.Second)
+			Proven: true, Command: command, Service: challenge.Gateway, Details: rows, Brief: valueSummary(rows)})
+		return err
+	})
+	return started, err
 }
 
 // valueSummary returns the rows for the messages with codes, such as "Order 7, Amount 5".
-func valueSummary(rows []Value) string {
+func valueSummary(rows []challenge.Detail) string {
 	texts := make([]string, len(rows))
 	for i, v := range rows {
 		texts[i] = strings.TrimSpace(v.Label + " " + v.Value)

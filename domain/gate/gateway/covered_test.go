@@ -1,6 +1,10 @@
 package gateway
 
-import "testing"
+import (
+	"testing"
+
+	"castellan/domain/kit/storetest"
+)
 
 // A route covers a more specific rule only if both admit a session, or if they are the same route but for the case.
 func TestRouteCoversRule(t *testing.T) {
@@ -23,9 +27,7 @@ func TestRouteCoversRule(t *testing.T) {
 		"another path":   {new(of(Guarded, "GET", "h", "/b")), of(Guarded, "GET", "h", "/A"), false},
 	} {
 		r := rule{Route: c.rule}
-		if got := r.covered(c.by); got != c.want {
-			t.Errorf("%s: %t", name, got)
-		}
+		storetest.Equal(t, r.covered(c.by), c.want, name)
 	}
 }
 
@@ -34,9 +36,7 @@ func TestOneHost(t *testing.T) {
 	for host, want := range map[string]bool{"": true, "a.example-1_z": true, "09": true, "[::1]": true, ".a": false,
 		"a.": false, "a..b": false, "a:1": false, "A": false, "a/b": false, "{": false, "`": false, "[192.0.2.1]": false,
 		"[x]": false} {
-		if got := oneHost(host); got != want {
-			t.Errorf("%q: %t", host, got)
-		}
+		storetest.Equal(t, oneHost(host), want, host)
 	}
 }
 

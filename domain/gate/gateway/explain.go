@@ -1,12 +1,14 @@
 package gateway
 
+import "castellan/domain/factor/challenge"
+
 // Explanation is what the routes say about a request, without a user.
 type Explanation struct {
 	RouteID  int64  // 0: none
 	Detail   string // why a path is ambiguous; "" if it is not, or always is
 	Decision string
 	Reason   string
-	Rows     []Value
+	Rows     []challenge.Detail
 }
 
 // The decisions and the reasons of an explanation.
@@ -30,15 +32,15 @@ func (g *Guard) Explain(q Request) Explanation {
 	m := g.Routes().Match(q)
 	switch {
 	case m.Ambiguous:
-		x := Explanation{Decision: Deny, Reason: AmbiguousPath, Rows: []Value{}}
+		x := Explanation{Decision: Deny, Reason: AmbiguousPath, Rows: []challenge.Detail{}}
 		if r := m.Respelled; r != nil {
 			x.RouteID, x.Detail = r.ID, m.Reader
 		}
 		return x
 	case m.UnknownHost && g.RefuseUnknownHost:
-		return Explanation{Decision: Deny, Reason: UnknownHost, Rows: []Value{}}
+		return Explanation{Decision: Deny, Reason: UnknownHost, Rows: []challenge.Detail{}}
 	case m.Route == nil && m.Tried == nil:
-		return Explanation{Decision: Allow, Reason: NoRoute, Rows: []Value{}}
+		return Explanation{Decision: Allow, Reason: NoRoute, Rows: []challenge.Detail{}}
 	}
 	r, x := m.Route, Explanation{Decision: Allow, Reason: OfRoute}
 	if m.Tried != nil {
@@ -53,7 +55,7 @@ func (g *Guard) Explain(q Request) Explanation {
 	x.RouteID = r.ID
 	rows, err := m.Values(q, r.Rows)
 	if err != nil {
-		x.Decision, x.Reason, rows = Deny, HiddenValue, []Value{}
+		x.Decision, x.Reason, rows = Deny, HiddenValue, []challenge.Detail{}
 	}
 	x.Rows = rows
 	return x

@@ -50,7 +50,7 @@ type bound struct {
 }
 
 // bind returns what a grant for a request must bind.
-func bind(of User, r Route, q Request, rows []Value) (bound, error) {
+func bind(of User, r Route, q Request, rows []challenge.Detail) (bound, error) {
 	text, err := json.Marshal(rows)
 	if err != nil {
 		return bound{}, fmt.Errorf("guard: rows: %w", err)
@@ -102,8 +102,7 @@ type Use struct {
 	At      time.Time
 }
 
-func (Use) Table() string { return "guard_grant" }
-
+func (Use) Table() string            { return "guard_grant" }
 func (u Use) Fence() (string, int64) { return u.ID, 0 }
 
 // Decision is the answer to a gateway. Challenge is set if the user must complete one first.
@@ -111,14 +110,8 @@ type Decision struct {
 	User      User   // zero for a request without a route
 	Assertion string // for the upstream of a guarded request
 	Challenge *challenge.Started
-	Action    string  // of the challenge
-	Rows      []Value // that the challenge shows
-}
-
-// Engine starts challenges. Again returns an open one with another token; CHALLENGE_NOT_FOUND.
-type Engine interface {
-	challenge.Starts
-	Again(ctx context.Context, challengeID string) (challenge.Started, error)
+	Action    string             // of the challenge
+	Rows      []challenge.Detail // that the challenge shows
 }
 
 // Guard decides about requests. All fields are required, except those in Stats.
@@ -128,7 +121,7 @@ type Guard struct {
 	Fresh      func(ctx context.Context, judge func() error) error
 	Store      Store
 	Commit     commit.Committer
-	Engine     Engine
+	Engine     challenge.Restarts
 	Challenges interface {
 		Pending(ctx context.Context, userID string, now time.Time) ([]challenge.Insert, error)
 	}

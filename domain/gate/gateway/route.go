@@ -89,39 +89,37 @@ var (
 
 // Check returns all invalid fields of a route.
 func (r Route) Check() error {
-	var ps []fault.Problem
-	say := func(good bool, field, format string, args ...any) {
-		if !good {
-			ps = append(ps, fault.Problem{Field: field, Message: fmt.Sprintf(format, args...)})
-		}
-	}
-	say(r.Host == "" || hostForm.MatchString(r.Host), "host", "must be a host name in lower case without a port, or empty")
-	say(methodForm.MatchString(r.Method), "method", "must be a method in capital letters, or *")
+	var ps fault.Problems
+	ps.Require(r.Host == "" || hostForm.MatchString(r.Host), "host",
+		"must be a host name in lower case without a port, or empty")
+	ps.Require(methodForm.MatchString(r.Method), "method", "must be a method in capital letters, or *")
 	segments, deep, plain := compile(r.Path)
 	good := plain && len(r.Path) <= maxPathBytes
 	for _, s := range segments {
 		good = good && (s == "*" || !strings.ContainsAny(s, "*{}") && !strings.HasPrefix(s, ":"))
 	}
-	say(good, "path", "must be a path of at most %d bytes whose segments are literal or *, or end in /**", maxPathBytes)
-	say(!deep || r.Mode != Guarded, "path", "must end in /** only with mode session or refuse")
-	say(r.Mode != Guarded || codeForm.MatchString(r.ActionCode), "actionCode",
+	ps.Require(good, "path", "must be a path of at most %d bytes whose segments are literal or *, or end in /**",
+		maxPathBytes)
+	ps.Require(!deep || r.Mode != Guarded, "path", "must end in /** only with mode session or refuse")
+	ps.Require(r.Mode != Guarded || codeForm.MatchString(r.ActionCode), "actionCode",
 		"must be a code of capital letters, digits and underscores")
-	say(r.Mode == Guarded || r.ActionCode == "" && len(r.Rows) == 0, "mode", "must be guarded with actionCode or rows")
-	say(len(r.Rows) <= maxRows, "rows", "must be at most %d", maxRows)
+	ps.Require(r.Mode == Guarded || r.ActionCode == "" && len(r.Rows) == 0, "mode",
+		"must be guarded with actionCode or rows")
+	ps.Require(len(r.Rows) <= maxRows, "rows", "must be at most %d", maxRows)
 	keys := map[string]bool{}
 	for _, row := range r.Rows {
-		say(row.Key != "" && utf8.RuneCountInString(row.Key) <= maxNameChars && !keys[row.Key], "rows",
+		ps.Require(row.Key != "" && utf8.RuneCountInString(row.Key) <= maxNameChars && !keys[row.Key], "rows",
 			"must have different keys of at most %d characters", maxNameChars)
 		keys[row.Key] = true
-		say(legible.Valid(row.Key) && legible.Valid(row.Label), "rows", "must have keys and labels without control or "+
-			"invisible characters")
-		say(!mfa.Reserved(row.Key), "rows", "must not have the key time, device, ip, country or remembered")
-		say(utf8.RuneCountInString(row.Label) <= maxNameChars, "rows", "must have labels of at most %d characters",
+		ps.Require(legible.Valid(row.Key) && legible.Valid(row.Label), "rows",
+			"must have keys and labels without control or invisible characters")
+		ps.Require(!mfa.Reserved(row.Key), "rows", "must not have the key time, device, ip, country or remembered")
+		ps.Require(utf8.RuneCountInString(row.Label) <= maxNameChars, "rows", "must have labels of at most %d characters",
 			maxNameChars)
 		if row.From == FromPath {
-			say(row.Index >= 0 && row.Index < len(segments), "rows", "must have the index of a segment of the path")
+			ps.Require(row.Index >= 0 && row.Index < len(segments), "rows", "must have the index of a segment of the path")
 		} else {
-			say(nameForm.MatchString(row.Name), "rows", "must have the name of a query parameter or a header")
+			ps.Require(nameForm.MatchString(row.Name), "rows", "must have the name of a query parameter or a header")
 		}
 	}
 	return fault.All(ps)

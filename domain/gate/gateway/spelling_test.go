@@ -2,7 +2,6 @@ package gateway_test
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -233,9 +232,7 @@ func TestSpellingsAreCounted(t *testing.T) {
 		}
 	}
 	send("/pay./7", "/pay./8")
-	if err := g.Flush(t.Context()); !errors.Is(err, errDown) {
-		t.Error(err)
-	}
+	storetest.Is(t, g.Flush(t.Context()), errDown)
 	send("/pay%20/7")
 	g.now = g.now.Add(time.Hour)
 	send("/pay:" + long + "/7")

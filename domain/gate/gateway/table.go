@@ -12,6 +12,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/change"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/legible"
@@ -251,13 +252,6 @@ func oneHost(host string) bool {
 	return true
 }
 
-// Value is a row of a request with its value.
-type Value struct {
-	Key   string `json:"key"`
-	Label string `json:"label"`
-	Value string `json:"value"`
-}
-
 const (
 	maxValueBytes = 512
 	// absent stands for a value that the request does not have: the approver must see that it is missing.
@@ -266,10 +260,10 @@ const (
 
 // Values reads the rows of a request. FORBIDDEN for a value that cannot be shown in full, or a header that was sent
 // more than once.
-func (m Match) Values(q Request, rows []Row) ([]Value, error) {
-	out := make([]Value, 0, len(rows))
+func (m Match) Values(q Request, rows []Row) ([]challenge.Detail, error) {
+	out := make([]challenge.Detail, 0, len(rows))
 	for _, row := range rows {
-		v := Value{row.Key, row.Label, ""}
+		v := challenge.Detail{Key: row.Key, Label: row.Label}
 		switch row.From {
 		case FromPath:
 			v.Value = m.segments[row.Index]

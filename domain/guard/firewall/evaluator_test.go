@@ -55,9 +55,7 @@ func TestCounterFails(t *testing.T) {
 	w := evaluator(c, rate("r", firewall.IP, 5, 1000))
 	w.Limiter = broken{}
 	var r firewall.Ruling
-	if err := w.Check(t.Context(), "GET /a", client, &r); !errors.Is(err, errBroken) {
-		t.Errorf("got %v", err)
-	}
+	storetest.Is(t, w.Check(t.Context(), "GET /a", client, &r), errBroken)
 	if _, err := w.Explain(t.Context(), "GET /a", client); !errors.Is(err, errBroken) {
 		t.Errorf("got %v", err)
 	}

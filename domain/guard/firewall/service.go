@@ -2,11 +2,14 @@ package firewall
 
 import (
 	"context"
+	"fmt"
 	"net/netip"
 	"slices"
+	"time"
 
 	"castellan/domain/kit/admin"
 	"castellan/domain/kit/audit"
+	"castellan/domain/kit/change"
 	"castellan/domain/kit/fault"
 )
 
@@ -116,4 +119,49 @@ func shutOut(app string, c Client, before, after []Rule, nowMs int64) bool {
 	}
 	anonymous := Client{IP: c.IP, Country: c.Country}
 	return slices.ContainsFunc(waysIn, blocks(anonymous)) || slices.ContainsFunc(waysOn, blocks(c))
+}
+
+// Store keeps the rules. Every method joins the transaction of its context (commit.Committer.InTx), and otherwise runs
+// in its own. It is safe for concurrent use.
+type Store interface {
+	// Rules lists the selected rules in order of creation.
+	Rules(ctx context.Context, q Query) ([]Rule, error)
+	// Add inserts a rule; RECORD_ALREADY_EXIST when a rule of any application has its label, even under concurrent
+	// calls.
+	Add(ctx context.Context, r Rule) error
+	// Change loads the rule of a label, passes it to change and saves the result, as one step: no other change of the
+	// rule comes between. If change returns an error, nothing is saved and Change returns the error. The application,
+	// label, type and type of entity are unchanged. RECORD_NOT_FOUND when the rule does not exist.
+	Change(ctx context.Context, label string, change func(Rule) (Rule, error)) error
+}
+
+// Query selects rules; nil: any application, any status.
+type Query struct {
+	AppID  *string
+	Status *Status
+	Labels []string // each selects at most one rule
+}
+
+// Cache is the node's current snapshot. A writer of a rule updates it before the caller is answered. Every node
+// updates it on a note of topic change.Firewall, whose key is the label of the rule: it reads only that rule. It is
+// safe for concurrent use.
+type Cache struct{ *change.Snapshot[Snapshot] }
+
+// NewCache returns a Cache over the rules of an application. It is empty until the first Reload.
+func NewCache(store Store, app string, now func() time.Time) *Cache {
+	load := func(ctx context.Context) (*Snapshot, error) {
+		rules, err := store.Rules(ctx, Query{})
+		if err != nil {
+			return nil, fmt.Errorf("reload the firewall rules: %w", err)
+		}
+		return Compile(rules, app, now().UnixMilli()), nil
+	}
+	apply := func(ctx context.Context, present *Snapshot, labels []string) (*Snapshot, error) {
+		changed, err := store.Rules(ctx, Query{Labels: labels})
+		if err != nil {
+			return nil, fmt.Errorf("follow the firewall rules: %w", err)
+		}
+		return present.With(changed, now().UnixMilli()), nil
+	}
+	return &Cache{change.NewSnapshot(Compile(nil, app, now().UnixMilli()), load, apply)}
 }

@@ -141,9 +141,7 @@ func TestLimitIsNeverExceeded(t *testing.T) {
 			}
 			standings := make([]ratelimit.Standing, 1)
 			demands := []ratelimit.Demand{{Key: key, Limit: limit, Period: period}}
-			if err := table.Look(t.Context(), demands, standings); err != nil {
-				t.Fatal(err)
-			}
+			storetest.Must(t, table.Look(t.Context(), demands, standings))
 			keptExact := standings[0].Sharing == ratelimit.Alone
 			ok, at := ask(t, b, key, limit, period)
 			switch {

@@ -1,7 +1,6 @@
 package ratelimit_test
 
 import (
-	"castellan/domain/guard/ratelimit"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -9,6 +8,9 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"castellan/domain/guard/ratelimit"
+	"castellan/domain/kit/storetest"
 )
 
 type clock struct{ ns atomic.Int64 }
@@ -51,9 +53,7 @@ func TestManyAtOnce(t *testing.T) {
 	for i, k := range keys {
 		s := make([]ratelimit.Standing, 1)
 		d := ratelimit.Demand{Key: k, Limit: int64(100 * (i + 1)), Period: time.Hour}
-		if err := table.Look(t.Context(), []ratelimit.Demand{d}, s); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, table.Look(t.Context(), []ratelimit.Demand{d}, s))
 		if s[0].Used != counted[i].Load() || s[0].Used > int64(100*(i+1)) {
 			t.Errorf("key %d: %d counted of %d admitted, limit %d", i, s[0].Used, counted[i].Load(), 100*(i+1))
 		}
@@ -78,9 +78,7 @@ func TestSweep(t *testing.T) {
 		if _, err := l.Allow(t.Context(), demand(i, time.Duration(i+1)*time.Second), s); err != nil {
 			t.Fatal(err)
 		}
-		if err := l.Look(t.Context(), demand(-i-1, time.Second), s); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, l.Look(t.Context(), demand(-i-1, time.Second), s))
 	}
 	for _, at := range []time.Duration{0, time.Second - 1, time.Second, 500 * time.Second, 1000 * time.Second} {
 		c.ns.Store(int64(at))

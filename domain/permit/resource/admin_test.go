@@ -219,9 +219,7 @@ func TestMayWriteFollowsPermissions(t *testing.T) {
 						allowed++
 					}
 				}
-				if err := live.MayWrite(audit.Operator.UserID, userID, resource.Standing); err != nil {
-					t.Errorf("a command on the server writes about %s: %v", userID, err)
-				}
+				storetest.Is(t, live.MayWrite(audit.Operator.UserID, userID, resource.Standing), nil, "a command", userID)
 			}
 		}
 	}

@@ -158,9 +158,7 @@ func TestFollow(t *testing.T) {
 	follow := func(accounts, grants, all int, keys ...string) {
 		t.Helper()
 		n.asked, n.reads, n.listed = 0, 0, 0
-		if err := live.Follow(t.Context(), keys...); err != nil {
-			t.Error(err)
-		}
+		storetest.Is(t, live.Follow(t.Context(), keys...), nil)
 		if n.asked != accounts || n.reads != grants || n.listed != all {
 			t.Errorf("%v: read the roles of %d accounts, the grants %d times, all roles %d times; want %d, %d, %d",
 				keys, n.asked, n.reads, n.listed, accounts, grants, all)
@@ -188,7 +186,5 @@ func TestFollow(t *testing.T) {
 		t.Errorf("an account without its role: %v", err)
 	}
 	n.err = errors.New("gone")
-	if err := live.FollowAccounts(t.Context(), "root"); !errors.Is(err, n.err) {
-		t.Errorf("a note that could not be followed: %v", err)
-	}
+	storetest.Is(t, live.FollowAccounts(t.Context(), "root"), n.err, "a note that could not be followed")
 }

@@ -35,30 +35,24 @@ type Draft struct {
 	MenuItem   *json.RawMessage // likewise
 }
 
-// checkText returns the problem of a code or a name; none if it has none.
-func checkText(field, value string) []fault.Problem {
-	message := ""
+// checkText checks a code or a name.
+func checkText(ps *fault.Problems, field, value string) {
 	switch {
 	case strings.TrimSpace(value) == "":
-		message = "must not be blank"
+		ps.Require(false, field, "must not be blank")
 	case utf8.RuneCountInString(value) > maxChars:
-		message = "is longer than " + number(maxChars) + " characters"
-	case !legible.Valid(value):
-		message = "must not contain control characters"
+		ps.Require(false, field, "is longer than %d characters", maxChars)
 	default:
-		return nil
+		ps.Require(legible.Valid(value), field, "must not contain control characters")
 	}
-	return []fault.Problem{{Field: field, Message: message}}
 }
 
 func check(code, name string, s Status, c Context) error {
-	ps := append(checkText("code", code), checkText("name", name)...)
-	if s != Active && s != Passive {
-		ps = append(ps, fault.Problem{Field: "status", Message: "must be 1 (active) or 0 (passive)"})
-	}
-	if c != UI && c != API {
-		ps = append(ps, fault.Problem{Field: "resourceContext", Message: "must be one of UI, API"})
-	}
+	var ps fault.Problems
+	checkText(&ps, "code", code)
+	checkText(&ps, "name", name)
+	ps.Require(s == Active || s == Passive, "status", "must be 1 (active) or 0 (passive)")
+	ps.Require(c == UI || c == API, "resourceContext", "must be one of UI, API")
 	return fault.All(ps)
 }
 
@@ -259,21 +253,19 @@ func (a *Admin) checkAgainst(ctx context.Context, r Resource, all []Resource) er
 	if err != nil {
 		return err
 	}
-	var ps []fault.Problem
-	if t, ok := first(types, func(t Type) bool { return t.ID == r.TypeID }); !ok {
-		ps = append(ps, fault.Problem{Field: "resourceTypeId", Message: "is no resource type"})
-	} else if t.Context != r.Context {
-		ps = append(ps, fault.Problem{Field: "resourceContext", Message: "does not match the resource type"})
-	}
+	var ps fault.Problems
+	t, known := first(types, func(t Type) bool { return t.ID == r.TypeID })
+	ps.Require(known, "resourceTypeId", "is no resource type")
+	ps.Require(!known || t.Context == r.Context, "resourceContext", "does not match the resource type")
 	for at := r.ParentID; at != 0; {
 		parent, ok := first(all, func(x Resource) bool { return x.ID == at })
 		switch {
 		case !ok:
-			ps = append(ps, fault.Problem{Field: "parentResourceId", Message: "is no resource"})
+			ps.Require(false, "parentResourceId", "is no resource")
 		case parent.ID == r.ID:
-			ps = append(ps, fault.Problem{Field: "parentResourceId", Message: "would nest the resource in itself"})
+			ps.Require(false, "parentResourceId", "would nest the resource in itself")
 		case parent.Context != r.Context:
-			ps = append(ps, fault.Problem{Field: "parentResourceId", Message: "is of another context"})
+			ps.Require(false, "parentResourceId", "is of another context")
 		default:
 			at = parent.ParentID
 			continue

@@ -5,7 +5,7 @@
 // and no database read. The program owns the registry's rows of the endpoint table: Sync writes them at every start,
 // and no administrator can delete or deactivate them.
 //
-// Start reading at Cache.Judge for the check of a request, then Admin for the changes of administrators, and store.go
+// Start reading at Cache.Judge for the check of a request, then Admin for the changes of administrators, and Store
 // for the contract.
 package resource
 

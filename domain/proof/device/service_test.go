@@ -314,9 +314,7 @@ func TestAnswered(t *testing.T) {
 	expect(t, "no proof", err, fault.DeviceSignatureRequired, false)
 
 	d.Store = silent{d.Store}
-	if err := answered(nil); !errors.Is(err, errSilent) {
-		t.Errorf("answered without a store: %v", err)
-	}
+	storetest.Is(t, answered(nil), errSilent, "answered without a store")
 	if _, err := d.Present(t.Context(), of(ongoing, d.sign(p, claimsOf(ongoing)))); !errors.Is(err, errSilent) {
 		t.Errorf("presented without a store: %v", err)
 	}

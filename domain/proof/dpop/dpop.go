@@ -10,12 +10,14 @@ package dpop
 
 import (
 	"context"
+	"crypto"
 	"crypto/subtle"
 	"errors"
 	"time"
 
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/jose"
 	"castellan/domain/kit/keyring"
 	"castellan/domain/proof/device"
 )
@@ -121,3 +123,31 @@ func (v *Verifier) fresh() device.Fresh {
 func TokenHash(token string) string { return device.HashBody([]byte(token)) }
 
 func equal(a, b string) int { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) }
+
+// Claims are the statements of a proof (RFC 9449, section 4.2).
+type Claims struct {
+	Method    string `json:"htm"`
+	Target    string `json:"htu"` // URL without query and fragment
+	IssuedAt  int64  `json:"iat"` // seconds
+	ID        string `json:"jti"`
+	TokenHash string `json:"ath,omitempty"`
+	Nonce     string `json:"nonce,omitempty"` // issued by the service
+}
+
+// Sign creates a proof with the key of a session. It draws an ID if that is empty, and uses the current time if
+// IssuedAt is 0.
+func Sign(k crypto.Signer, c Claims) (string, error) {
+	if c.ID == "" {
+		c.ID = device.NewID()
+	}
+	if c.IssuedAt == 0 {
+		c.IssuedAt = time.Now().Unix()
+	}
+	return jose.Sign(k, func(public jose.Key) any {
+		return struct {
+			Alg string   `json:"alg"`
+			Typ string   `json:"typ"`
+			JWK jose.Key `json:"jwk"`
+		}{public.Alg(), typ, public}
+	}, c)
+}

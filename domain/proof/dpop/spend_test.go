@@ -39,9 +39,7 @@ func TestSpend(t *testing.T) {
 		t.Errorf("writes %+v", db.last)
 	}
 	db.err = errors.New("down")
-	if err := b.Spend(t.Context(), p); !errors.Is(err, db.err) {
-		t.Error(err)
-	}
+	storetest.Is(t, b.Spend(t.Context(), p), db.err)
 	nonce := func(err error) string {
 		t.Helper()
 		var f *fault.Error

@@ -11,7 +11,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -174,14 +173,9 @@ func (s *Service) done(ctx context.Context, by audit.By, l Link, k message.Kind)
 const maxSubjectBytes = 255
 
 func (s *Service) check(l Link) error {
-	var ps []fault.Problem
-	if !slices.Contains(s.Issuers(), l.Issuer) {
-		ps = append(ps, fault.Problem{Field: "issuer", Message: "is not in guard.issuers"})
-	}
-	if !subject(l.Subject) {
-		ps = append(ps, fault.Problem{Field: "subject", Message: fmt.Sprintf("must be text of at most %d bytes",
-			maxSubjectBytes)})
-	}
+	var ps fault.Problems
+	ps.Require(slices.Contains(s.Issuers(), l.Issuer), "issuer", "is not in guard.issuers")
+	ps.Require(subject(l.Subject), "subject", "must be text of at most %d bytes", maxSubjectBytes)
 	return fault.All(ps)
 }
 

@@ -97,9 +97,7 @@ func TestOneCallerAsks(t *testing.T) {
 	gone, leave := context.WithCancel(t.Context())
 	leave()
 	unknown := sign(t, all["ec"], header("ec"), claims())
-	if err := ask(gone, unknown); !errors.Is(err, context.Canceled) {
-		t.Errorf("a caller that left: %v", err)
-	}
+	storetest.Is(t, ask(gone, unknown), context.Canceled, "a caller that left")
 	close(answer)
 	storetest.Must(t, <-done)
 	storetest.Equal(t, asked, 2, "asked", "times")

@@ -143,9 +143,7 @@ func TestLinks(t *testing.T) {
 	if _, err := user(); !errors.Is(err, errDown) {
 		t.Errorf("%v", err)
 	}
-	if err := s.Link(t.Context(), by, link); !errors.Is(err, errDown) {
-		t.Errorf("%v", err)
-	}
+	storetest.Is(t, s.Link(t.Context(), by, link), errDown)
 	store.fail = nil
 	here := challenge.Starter{Login: login(home, "f:1:jane"), SessionID: session(home, "f:1:jane", "s1")}
 	open.all = []challenge.Insert{started("c1", here), started("c2", challenge.Starter{SessionID: "of the account"}),

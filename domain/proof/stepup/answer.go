@@ -79,7 +79,7 @@ func (s *Answerer) Complete(ctx context.Context, a Answer) (Completion, error) {
 		}
 	}
 	for _, sum := range s.Ring.Hashes("otp", a.ChallengeID, a.MethodID, a.Value) {
-		in.Digests = append(in.Digests, challenge.Digest{Key: sum.Key, Sum: sum.Sum})
+		in.Digests = append(in.Digests, challenge.Digest(sum))
 	}
 	got, err := s.judged(ctx, a, in)
 	if err != nil {

@@ -76,8 +76,7 @@ func (s *Messenger) seal(l *letter, m *challenge.Method, c challenge.Challenge, 
 		l.row.State = outbox.Discarded
 	}
 	code := newCode()
-	sum := s.Ring.Hash("otp", c.ID, m.ID, code)
-	m.Digest = challenge.Digest{Key: sum.Key, Sum: sum.Sum}
+	m.Digest = challenge.Digest(s.Ring.Hash("otp", c.ID, m.ID, code))
 	title := strings.TrimSpace(s.Catalog().ActionTitle(c.Action, l.lang) + " " + c.Brief)
 	l.text = s.Book.Render(l.row.Channel, m.Template, l.lang, l.to, message.Values{
 		"otp": code, "action": title, "expire": seconds(m.LifetimeMs), "ip": c.Starter.IP,

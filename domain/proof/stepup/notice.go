@@ -34,15 +34,16 @@ func (s *Messenger) Notice(to challenge.Account, k message.Kind, v message.Value
 	if once > 0 {
 		to.Phone = "" // a stranger can cause it, and an SMS costs money
 	}
-	row, _, ok := s.notice(to, string(k), values, ip)
-	if !ok {
-		return nil
+	for _, n := range []challenge.Name{challenge.MAIL, challenge.SMS} {
+		row, ok := s.noticeBy(n, to, string(k), values, ip)
+		switch {
+		case ok && once > 0:
+			return []commit.Write{outbox.NewOnce(row, string(k), once)}
+		case ok:
+			return []commit.Write{outbox.Add{Message: row}}
+		}
 	}
-	row.LeaseUntil = row.CreatedAt
-	if once > 0 {
-		return []commit.Write{outbox.NewOnce(row, string(k), once)}
-	}
-	return []commit.Write{outbox.Add{Message: row}}
+	return nil
 }
 
 // noticeTime is the format of an instant in every language.
@@ -53,75 +54,61 @@ const noticeTime = "2006-01-02 15:04 UTC"
 func (s *Messenger) Guessed(r challenge.Rules) func(c challenge.Challenge, to challenge.Account, n challenge.Name,
 	row int, ip string) []commit.Write {
 	return func(c challenge.Challenge, to challenge.Account, n challenge.Name, row int, ip string) []commit.Write {
-		known := to.UserID != ""
-		if !known {
-			to = stranger("")
-			to.UserID = c.Owner()
-		}
-		writes := challenge.Guessed(s, to, c.Flow, n, row, r, ip)
-		if !known {
-			discard(writes)
-		}
-		return writes
+		return told(to, to.UserID != "", c.Owner(), func(to challenge.Account) []commit.Write {
+			return challenge.Guessed(s, to, c.Flow, n, row, r, ip)
+		})
 	}
 }
 
-// discard marks notices that are sent at most once per period as discarded.
-func discard(writes []commit.Write) {
+// told returns the notice of an account. Without a known account it is that of a stranger: those that are sent at most
+// once per period are discarded, under subject.
+func told(to challenge.Account, known bool, subject string,
+	notice func(to challenge.Account) []commit.Write) []commit.Write {
+	if known {
+		return notice(to)
+	}
+	to = stranger("")
+	to.UserID = subject
+	writes := notice(to)
 	for i, w := range writes {
 		if once, is := w.(outbox.AddOnce); is {
 			once.State = outbox.Discarded
 			writes[i] = once
 		}
 	}
+	return writes
 }
 
 // Applied returns the write that notifies the owner of an account, once an hour, of an application for another
 // account with its phone number or mail address. If to has no user or no address, the message is created as
 // discarded, under subject, and costs the same.
 func (s *Messenger) Applied(to challenge.Account, subject, ip string) []commit.Write {
-	known := to.UserID != "" && to.Mail != ""
-	if !known {
-		to = stranger("")
-		to.UserID = subject
-	}
-	writes := s.Notice(to, message.AppliedAgain, nil, ip)
-	if !known {
-		discard(writes)
-	}
-	return writes
-}
-
-func (s *Messenger) notice(to challenge.Account, template string, v message.Values, ip string) (row outbox.Message,
-	text message.Rendered, ok bool) {
-	for _, n := range []challenge.Name{challenge.MAIL, challenge.SMS} {
-		if row, text, ok = s.noticeBy(n, to, template, v, ip); ok {
-			break
-		}
-	}
-	return row, text, ok
+	return told(to, to.UserID != "" && to.Mail != "", subject, func(to challenge.Account) []commit.Write {
+		return s.Notice(to, message.AppliedAgain, nil, ip)
+	})
 }
 
 // noticeBy is a notice on one channel, if the account has it and the installation offers it.
 func (s *Messenger) noticeBy(n challenge.Name, to challenge.Account, template string, v message.Values,
-	ip string) (row outbox.Message, text message.Rendered, ok bool) {
+	ip string) (row outbox.Message, ok bool) {
 	ch := n.Channel()
 	if !to.Owns(n) || !s.Dispatch.Offers(ch) {
-		return row, text, false
+		return row, false
 	}
 	now, where := s.Now(), n.Address(to)
 	noticeID := id.New(now)
-	text = s.Book.Render(ch, template, s.language("", to.Language), where, v)
+	text := s.Book.Render(ch, template, s.language("", to.Language), where, v)
 	row = outbox.Message{ID: noticeID, MethodID: noticeID, UserID: to.UserID, Channel: ch,
 		Destination: s.destination(where), Prefix: client.PrefixOf(ip),
-		Proven: true, Uncounted: s.Config.uncapped(), State: outbox.Queued, CreatedAt: now, ExpiresAt: now.Add(noticeLife)}
+		Proven: true, Uncounted: s.Config.uncapped(), State: outbox.Queued, CreatedAt: now, ExpiresAt: now.Add(noticeLife),
+		LeaseUntil: now}
 	if where == to.Phone {
 		row.Dial = s.dial(where)
 	}
 	// The payload has no challenge to be bound to, so it is bound to the id of the notice instead of a method.
 	plain, _ := text.AppendBinary(nil) // never fails
 	row.Payload = s.Ring.Seal(plain, challenge.PayloadData("", noticeID, 0))
-	return row, text, true
+	return row, true
 }
 
 // Notify returns the writes that notify an account of a decision: a notification inside the account, and a message on
@@ -134,8 +121,7 @@ func (s *Messenger) Notify(to challenge.Account, topic, template string, v messa
 	writes := []commit.Write{notification.Add{Notification: notification.New(s.Now(), to.UserID,
 		notification.Message{Topic: topic, Title: inside.Subject, Body: body})}}
 	for _, n := range on {
-		if row, _, ok := s.noticeBy(n, to, template, v, ip); ok {
-			row.LeaseUntil = row.CreatedAt
+		if row, ok := s.noticeBy(n, to, template, v, ip); ok {
 			writes = append(writes, outbox.Add{Message: row})
 		}
 	}

@@ -170,7 +170,7 @@ func (s *Answerer) Conclude(ctx context.Context, c challenge.Challenge, by devic
 	in := challenge.Answer{MethodID: m.ID, Method: m.Name, Verdict: challenge.Right, Intent: c.IntentDigest,
 		Proof: proofOf(by), Use: &challenge.Use{Key: use.Key(), Value: use.At.UnixMilli()}}
 	for _, sum := range s.Ring.Hashes("otp", c.ID, m.ID, approved) {
-		in.Digests = append(in.Digests, challenge.Digest{Key: sum.Key, Sum: sum.Sum})
+		in.Digests = append(in.Digests, challenge.Digest(sum))
 	}
 	got, err := s.Challenges.Complete(ctx, c.ID, in, s.Config.ExecWait, who)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"sync"
 	"time"
 
 	"castellan/domain/delivery/outbox"
@@ -280,8 +281,7 @@ func (s *Starter) build(now time.Time, r challenge.StartRequest, flow challenge.
 		}
 		if p.Name == challenge.PUSH && plan.NumberMatching {
 			m.Number = newNumber()
-			sum := s.Ring.Hash("otp", c.ID, m.ID, approved+":"+m.Number)
-			m.Digest = challenge.Digest{Key: sum.Key, Sum: sum.Sum}
+			m.Digest = challenge.Digest(s.Ring.Hash("otp", c.ID, m.ID, approved+":"+m.Number))
 		}
 		c.Methods[i] = m
 	}
@@ -304,4 +304,47 @@ func (s *Starter) letters(c challenge.Challenge, r challenge.StartRequest) []let
 		ls = append(ls, letter{method: i, to: to, lang: s.language(r.Starter.Language, r.Account.Language), row: row})
 	}
 	return ls
+}
+
+// overtakers are the new challenges of this node that close others, by the closed ones. A start may be written after
+// one that closes it, which then finds no row to close. So each start looks here after its commit. The map has two
+// halves: after settling, the younger one becomes the older one.
+type overtakers struct {
+	mu         sync.Mutex
+	young, old map[string][]string
+	turned     time.Time
+}
+
+// note records what a challenge closes. It must precede the commit of that challenge.
+func (o *overtakers) note(now time.Time, by string, closed []string) {
+	if len(closed) == 0 {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.young == nil || now.Sub(o.turned) >= settling || now.Before(o.turned) {
+		o.young, o.old, o.turned = map[string][]string{}, o.young, now
+	}
+	for _, id := range closed {
+		o.young[id] = append(o.young[id], by)
+	}
+}
+
+func (o *overtakers) of(id string) []string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.Concat(o.young[id], o.old[id])
+}
+
+// yield closes a new challenge if one that closes it was written first. One that will be written later closes it
+// itself, and one that never is closes nothing. After an error it stays open: the next start of its action counts it.
+func (s *Starter) yield(ctx context.Context, id string) {
+	by := s.overtakers.of(id)
+	if len(by) == 0 {
+		return
+	}
+	if written, err := s.Store.States(ctx, by); err == nil && len(written) > 0 {
+		_ = s.Commit.Commit(ctx, challenge.Supersede{ID: id})
+		s.Challenges.Refresh(id)
+	}
 }

@@ -2,7 +2,6 @@ package totp
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"castellan/domain/account/user"
@@ -69,13 +68,7 @@ func (s *Service) Verify(ctx context.Context, who audit.By, code string) error {
 		return err
 	}
 	defer leave()
-	for range maxFenced {
-		err := s.verify(ctx, who, code)
-		if !errors.Is(err, commit.ErrFenced) {
-			return err
-		}
-	}
-	return busy()
+	return commit.Retry(maxFenced, func() error { return s.verify(ctx, who, code) })
 }
 
 func (s *Service) verify(ctx context.Context, who audit.By, code string) error {
@@ -135,8 +128,4 @@ func accepted(b challenge.Budget) commit.Write {
 
 func refused(now time.Time, who audit.By, action, target string) audit.Record {
 	return who.Did(audit.Record{At: now, UserID: who.UserID, Action: action, Target: target, Outcome: audit.Refused})
-}
-
-func busy() error {
-	return fault.New(fault.Unavailable, "the account is busy; try again").After(time.Second)
 }

@@ -2,9 +2,11 @@ package totp
 
 import (
 	"context"
-	"errors"
+	"crypto/rand"
 	"strconv"
+	"strings"
 	"time"
+	"unicode"
 
 	"castellan/domain/account/user"
 	"castellan/domain/delivery/message"
@@ -12,6 +14,7 @@ import (
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/legible"
 )
 
 // ActionRecover is the audit name of the use of a recovery code.
@@ -22,20 +25,17 @@ const ActionRecover = "TOTP_RECOVER"
 //
 // Errors: TOTP_NOT_DEFINED, RECOVERY_CODE_INVALID for a code that is unknown or used, RATE_LIMITED after too many of
 // these, UNAVAILABLE.
-func (s *Service) Recover(ctx context.Context, who audit.By, code string) (Access, error) {
+func (s *Service) Recover(ctx context.Context, who audit.By, code string) (a Access, err error) {
 	leave, err := s.turns.Take(ctx, who.UserID)
 	if err != nil {
-		return Access{}, err
+		return a, err
 	}
 	defer leave()
-	code = canonical(code)
-	for range maxFenced {
-		a, err := s.recover(ctx, who, code)
-		if !errors.Is(err, commit.ErrFenced) {
-			return a, err
-		}
-	}
-	return Access{}, busy()
+	err = commit.Retry(maxFenced, func() (err error) {
+		a, err = s.recover(ctx, who, canonical(code))
+		return err
+	})
+	return a, err
 }
 
 func (s *Service) recover(ctx context.Context, who audit.By, code string) (Access, error) {
@@ -132,4 +132,43 @@ func (s *Service) find(ctx context.Context, d Definition, code string) (number i
 func (s *Service) recoveryRules() challenge.Rules {
 	return challenge.Rules{TOTPBudget: s.Recovery.Attempts,
 		TOTPBudgetWindowMs: int64(s.Recovery.Window / time.Millisecond), FactorAttempts: s.Rules.FactorAttempts}
+}
+
+// RecoveryCodes is the number of recovery codes of an authenticator (section 8 of the interface).
+const RecoveryCodes = 5
+
+// A recovery code is two groups of base32 letters, 50 bits in all (D-TOTP-07).
+const groupLetters = 5
+
+// newRecoveryCode draws a code. rand.Text is uniform over the base32 alphabet.
+func newRecoveryCode() string {
+	t := strings.ToLower(rand.Text()[:2*groupLetters])
+	return t[:groupLetters] + "-" + t[groupLetters:]
+}
+
+// canonical returns a recovery code without the changes of copying and typing: case, blanks, dashes of any kind,
+// invisible marks and digits of other scripts (D-TOTP-02).
+func canonical(code string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case 'A' <= r && r <= 'Z':
+			return r + 'a' - 'A'
+		case unicode.Is(unicode.Dash, r):
+			return -1
+		}
+		return r
+	}, legible.Typed(code))
+}
+
+// wellFormed reports whether the text could be a code. Only such texts are hashed and counted: the input may be long.
+func wellFormed(canonical string) bool {
+	if len(canonical) != 2*groupLetters {
+		return false
+	}
+	for i := range len(canonical) {
+		if c := canonical[i]; (c < 'a' || c > 'z') && (c < '2' || c > '7') {
+			return false
+		}
+	}
+	return true
 }

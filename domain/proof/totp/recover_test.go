@@ -194,9 +194,7 @@ func TestRedeemRecoveryCode(t *testing.T) {
 	if told := d.told(message.RecoveryUsed); len(told) != 1 {
 		t.Errorf("told %v", told)
 	}
-	if err := d.db.Commit(t.Context(), writes...); err == nil {
-		t.Error("one code was used twice")
-	}
+	storetest.Fails(t, d.db.Commit(t.Context(), writes...), "", "a second use of one code")
 	for range d.Recovery.Attempts {
 		_, err = d.Redeem(t.Context(), d.who, d.recovery(0))
 		storetest.Wants(t, err, fault.RecoveryCodeInvalid)
@@ -234,9 +232,7 @@ func TestDecisionsAreRepeated(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		o.n = 19
-		if err := do(); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		storetest.Is(t, do(), nil, name)
 	}
 }
 

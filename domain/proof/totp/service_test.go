@@ -198,9 +198,7 @@ func TestJudge(t *testing.T) {
 	}
 	c := challenge.Challenge{UserID: d.who.UserID}
 	storetest.Must(t, d.db.Commit(ctx, totp.Use(c, *use)...))
-	if err := d.db.Commit(ctx, totp.Use(c, *use)...); !errors.Is(err, commit.ErrFenced) {
-		t.Errorf("the use again: %v", err)
-	}
+	storetest.Is(t, d.db.Commit(ctx, totp.Use(c, *use)...), commit.ErrFenced, "the use again")
 	c.UserID = usertest.Sample(2).ID
 	if err := d.db.Commit(ctx, totp.Use(c, challenge.Use{Key: use.Key, Value: use.Value +
 		1})...); !errors.Is(err, commit.ErrFenced) {

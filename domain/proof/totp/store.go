@@ -34,16 +34,12 @@ type Define struct {
 }
 
 func (Define) Table() string { return "totp" }
-
-// Row returns the row that the write changes.
 func (w Define) Row() string { return w.UserID }
 
 // Remove removes a user's definition and all its recovery codes. user.SetTOTP accompanies it.
 type Remove struct{ UserID string }
 
 func (Remove) Table() string { return "totp" }
-
-// Row returns the row that the write changes.
 func (w Remove) Row() string { return w.UserID }
 
 // UseStep uses up a step and every older one. It is fenced: the definition must still belong to the user, and its
@@ -53,8 +49,7 @@ type UseStep struct {
 	Step       int64
 }
 
-func (UseStep) Table() string { return "totp" }
-
+func (UseStep) Table() string            { return "totp" }
 func (w UseStep) Fence() (string, int64) { return w.UserID, w.Step }
 
 // UseCode uses up a recovery code. It is fenced: the code must still exist and be unused.

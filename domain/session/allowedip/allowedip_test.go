@@ -58,9 +58,7 @@ func TestCacheFollowsLists(t *testing.T) {
 		t.Error("the changes were not followed")
 	}
 	s.err = errDown
-	if err := c.Reload(t.Context()); !errors.Is(err, errDown) {
-		t.Error(err)
-	}
+	storetest.Is(t, c.Reload(t.Context()), errDown)
 	if err := c.Follow(t.Context(), "u3"); !errors.Is(err, errDown) || !c.Allows("u3", far) {
 		t.Error(err)
 	}

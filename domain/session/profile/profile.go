@@ -10,11 +10,14 @@ package profile
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"time"
 
 	"castellan/domain/account/user"
 	"castellan/domain/delivery/message"
 	"castellan/domain/factor/challenge"
+	"castellan/domain/factor/passkey"
 	"castellan/domain/kit/admin"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/commit"
@@ -165,4 +168,107 @@ func (s *Service) change(ctx context.Context, by audit.By, action, id string, ed
 func (s *Service) decide(ctx context.Context, by audit.By, action string,
 	do func(context.Context) (admin.Done, error)) error {
 	return commit.Retry(maxFenced, func() error { return s.Changes.Do(ctx, by, action, do) })
+}
+
+// ActionPreferences is the audit name of a change of preferences.
+const ActionPreferences = "USER_PREFERENCES"
+
+// Preferences are a user's preferences for messages.
+type Preferences struct {
+	Language  string // tr, en or ar; "" for the default of the installation
+	Campaigns user.Campaigns
+}
+
+// Prefer edits the preferences of the caller and returns the resulting account. Concurrent changes run one after the
+// other, each on the result of the other. The audit names the fields. RECORD_NOT_FOUND.
+func (s *Service) Prefer(ctx context.Context, by audit.By, edit func(*Preferences)) (u user.User, err error) {
+	err = s.Changes.Do(ctx, by, ActionPreferences, func(ctx context.Context) (done admin.Done, err error) {
+		if u, err = s.Users.Hold(ctx, by.UserID); err != nil {
+			return done, err
+		}
+		before := Preferences{u.Language, u.Campaigns}
+		after := before
+		edit(&after)
+		u.Language, u.Campaigns = after.Language, after.Campaigns
+		if fields := admin.Differ(before, after); fields != "" {
+			done = admin.Done{Target: u.ID, UserID: u.ID, Detail: fields, Writes: []commit.Write{
+				user.SetPreferences{UserID: u.ID, Language: after.Language, Campaigns: after.Campaigns}}}
+		}
+		return done, nil
+	})
+	return u, err
+}
+
+// ActionFactor is the audit name of RemoveFactor.
+const ActionFactor = "USER_FACTOR_REMOVE"
+
+// Factor is a kind of second factor that an owner registers.
+type Factor string
+
+// The kinds.
+const (
+	Device        Factor = "DEVICE"
+	Passkey       Factor = "PASSKEY"
+	Authenticator Factor = "AUTHENTICATOR"
+)
+
+// RemoveFactor removes all factors of a kind from an account whose owner cannot, and returns their number. The owner is
+// notified, open challenges close, and the passkeys that stay settle again.
+//
+// Errors: RECORD_NOT_FOUND, also for an account without such a factor; UNAVAILABLE.
+func (s *Service) RemoveFactor(ctx context.Context, by audit.By, userID string, f Factor) (removed int, err error) {
+	err = s.decide(ctx, by, ActionFactor, func(ctx context.Context) (done admin.Done, err error) {
+		u, err := s.Users.Get(ctx, userID)
+		if err != nil {
+			return done, err
+		}
+		writes, n, told, err := s.removal(ctx, u, f)
+		if err == nil && n == 0 {
+			err = fault.New(fault.RecordNotFound, "the account has no such factor")
+		}
+		if err != nil {
+			return done, err
+		}
+		removed = n
+		writes = append(writes, passkey.Restart{UserID: u.ID, At: s.Now()})
+		return admin.Done{Target: u.ID, UserID: u.ID, Detail: fmt.Sprintf("%s %d", f, n),
+			Writes: append(writes, s.Notices.Notice(u.Account(), told, nil, by.IP)...)}, nil
+	})
+	return removed, err
+}
+
+// removal returns the writes that remove the factors of a kind, their number, and the kind of their notice.
+func (s *Service) removal(ctx context.Context, u user.User, f Factor) (writes []commit.Write, n int, told message.Kind,
+	err error) {
+	if f == Authenticator {
+		if _, err := s.TOTP.Get(ctx, u.ID); err != nil {
+			if fault.CodeOf(err) == fault.TOTPNotDefined {
+				err = nil
+			}
+			return nil, 0, "", err
+		}
+		return []commit.Write{user.SetTOTP{UserID: u.ID, CV: u.CV}, totp.Remove{UserID: u.ID}}, 1, message.TOTPOff, nil
+	}
+	devices, err := s.Devices.Store.List(ctx, u.ID)
+	if err != nil {
+		return nil, 0, "", err
+	}
+	passkeys, err := s.Devices.ListPasskeys(ctx, u.ID)
+	if err != nil {
+		return nil, 0, "", err
+	}
+	left := user.SetPush{UserID: u.ID, CV: u.CV, Owned: len(passkeys) > 0, Handle: u.PasskeyHandle}
+	if f == Passkey {
+		for _, p := range passkeys {
+			writes = append(writes, passkey.Remove{UserID: u.ID, DeviceID: p.DeviceID})
+		}
+		left.Owned, left.Handle = slices.ContainsFunc(devices, func(d device.Device) bool {
+			return d.Status == device.Active
+		}), ""
+	} else {
+		for _, d := range devices {
+			writes = append(writes, device.Remove{UserID: u.ID, ID: d.ID})
+		}
+	}
+	return append(writes, left), len(writes), message.DeviceRemoved, nil
 }

@@ -6,13 +6,12 @@ import (
 	"castellan/domain/account/password"
 	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/client"
+	"castellan/domain/kit/storetest"
 )
 
 // A user with a session or a token waits in the queue of hashes as a known caller of its network.
 func TestCallerInQueueOfHashes(t *testing.T) {
 	s := &Service{Place: func(from client.Origin) string { return "place of " + from.Addr.String() }}
 	want := password.Caller{Site: "place of 203.0.113.9", Known: true}
-	if got := s.caller(challenge.Starter{IP: "203.0.113.9"}); got != want {
-		t.Errorf("%+v, want %+v", got, want)
-	}
+	storetest.Equal(t, s.caller(challenge.Starter{IP: "203.0.113.9"}), want)
 }

@@ -78,18 +78,14 @@ func TestActivityIsBoundedAndForgets(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if err := a.Flush(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, a.Flush(t.Context()))
 		if len(u.all) != 3 || len(u.seen()) != 2*maxSeen+1 {
 			t.Errorf("%d units of %d sessions", len(u.all), len(u.seen()))
 		}
 		time.Sleep(seenEvery)
 		a.Touch("s0")
 		u.fail = errors.New("down")
-		if err := a.Flush(t.Context()); err == nil {
-			t.Error("a failure was not reported")
-		}
+		storetest.Fails(t, a.Flush(t.Context()), "", "a failed write")
 		if len(a.noted) != 1 || len(a.due) != 0 {
 			t.Errorf("%d sessions are remembered, %d are due", len(a.noted), len(a.due))
 		}

@@ -186,9 +186,7 @@ func TestProofUsedMeanwhile(t *testing.T) {
 		storetest.Wants(t, do(), fault.DPoPInvalid)
 		storetest.Equal(t, len(k.starts), 1, name, "starts")
 		k.svc.Sessions = &awaySessions{Store: stored, proved: errDown}
-		if err := do(); !errors.Is(err, errDown) {
-			t.Errorf("%s: %v", name, err)
-		}
+		storetest.Is(t, do(), errDown, name)
 		k.svc.Sessions = stored
 	}
 	if g := k.guard(u.ID); len(g.Tries) != 0 {

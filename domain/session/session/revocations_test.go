@@ -40,9 +40,7 @@ func TestApply(t *testing.T) {
 	ctx := t.Context()
 	for range 2 { // the feed repeats itself
 		for _, n := range []string{Ended("s1", "u1").Key, svKey("u2", 7)} {
-			if err := r.Apply(ctx, n); err != nil {
-				t.Error(err)
-			}
+			storetest.Is(t, r.Apply(ctx, n), nil)
 		}
 	}
 	if !r.Revoked("s1", "u1", 1) || !r.Revoked("s9", "u2", 6) || r.Revoked("s9", "u2", 7) || r.Len() != 2 {
@@ -50,9 +48,7 @@ func TestApply(t *testing.T) {
 	}
 	for _, bad := range []string{"", "sid", "sid/", "sid//u", "sid/s", "sv/u", "sv/u/x", "sv//1", "sv/u/1/2",
 		"other/a/b"} {
-		if err := r.Apply(ctx, bad); err == nil {
-			t.Errorf("%q was understood", bad)
-		}
+		storetest.Fails(t, r.Apply(ctx, bad), "", bad)
 	}
 	storetest.Equal(t, r.Len(), 2, "entries after notes that mean nothing")
 }

@@ -88,9 +88,7 @@ func TestDoorsOfAClosedAccount(t *testing.T) {
 			}
 		}
 		b.tries(at("192.0.2.1", request(1, secret)), fault.RateLimited)
-		if told := strings.Count(b.take(), "tell "+u.Email+" under-attack"); told != 1 {
-			t.Errorf("the owner was notified %d times", told)
-		}
+		storetest.Equal(t, strings.Count(b.take(), "tell "+u.Email+" under-attack"), 1, "notices to the owner")
 	}
 	attack()
 	b.tries(at("198.51.100.7", request(1, secret)), "")

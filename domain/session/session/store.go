@@ -19,8 +19,7 @@ type Add struct {
 	CV int64 // under which the user was authenticated
 }
 
-func (Add) Table() string { return "session" }
-
+func (Add) Table() string            { return "session" }
 func (w Add) Fence() (string, int64) { return w.UserID, w.CV }
 
 // Guarded returns the guard of the credentials that the fence includes.
@@ -37,8 +36,7 @@ type NoOtherSessions struct {
 	At     time.Time // sessions that expired by then are not active
 }
 
-func (NoOtherSessions) Table() string { return "session" }
-
+func (NoOtherSessions) Table() string            { return "session" }
 func (w NoOtherSessions) Fence() (string, int64) { return w.UserID, 0 }
 
 // End ends a session of a user. It does not change a session that has ended, belongs to another user or does not
@@ -49,7 +47,6 @@ type End struct {
 }
 
 func (End) Table() string { return "session" }
-
 func (w End) Row() string { return w.SessionID }
 
 // Bind binds a new session to the key with a thumbprint (RFC 7638).
@@ -85,7 +82,6 @@ type Seen struct {
 }
 
 func (Seen) Table() string { return "session" }
-
 func (w Seen) Row() string { return w.SessionID }
 
 // Remember inserts a line of the login history without a Refusal. A login does not need it: its session is the line.
@@ -110,8 +106,7 @@ type Refused struct {
 // RefusedMinute is the layout of the minute at the start of a Refused's key.
 const RefusedMinute = "200601021504"
 
-func (Refused) Table() string { return "refused_login" }
-
+func (Refused) Table() string   { return "refused_login" }
 func (w Refused) Delta() string { return w.Minute.UTC().Format(RefusedMinute) + " " + w.Site }
 
 func (w Refused) Plus(other Refused) (Refused, bool) {

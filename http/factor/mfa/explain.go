@@ -58,19 +58,14 @@ type explainRequest struct {
 
 // Validate reports both invalid fields at once.
 func (in explainRequest) Validate() error {
-	var problems []fault.Problem
-	if mfa.CheckCode("actionCode", in.ActionCode) != nil {
-		problems = append(problems, fault.Problem{Field: "actionCode", Message: "is not the code of an action"})
-	}
-	if in.UserID != nil && *in.UserID == "" {
-		problems = append(problems, fault.Problem{Field: "userId", Message: "must not be blank"})
-	}
+	var ps fault.Problems
+	ps.Require(mfa.CheckCode("actionCode", in.ActionCode) == nil, "actionCode", "is not the code of an action")
+	ps.Require(in.UserID == nil || *in.UserID != "", "userId", "must not be blank")
 	if in.IP != nil {
-		if _, err := netip.ParseAddr(*in.IP); err != nil {
-			problems = append(problems, fault.Problem{Field: "ip", Message: "is not an IP address"})
-		}
+		_, err := netip.ParseAddr(*in.IP)
+		ps.Require(err == nil, "ip", "is not an IP address")
 	}
-	return fault.All(problems)
+	return fault.All(ps)
 }
 
 type explanation struct {

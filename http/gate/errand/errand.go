@@ -73,35 +73,26 @@ type startRequest struct {
 
 // Validate requires one user, and rows that a user can read.
 func (in startRequest) Validate() error {
-	var ps []fault.Problem
-	bad := func(field, message string) { ps = append(ps, fault.Problem{Field: field, Message: message}) }
-	switch {
-	case in.UserID == nil && in.UserToken == nil:
-		bad("userId", "is required without userToken")
-	case in.UserID != nil && in.UserToken != nil:
-		bad("userToken", "must not be sent with userId")
-	}
-	if !legible.Line(in.Title) {
-		bad("title", "must be a line of text")
-	}
-	if len(in.Reference) > errand.MaxReference || !legible.Line(in.Reference) {
-		bad("reference", "must be a line of text of at most 128 bytes")
-	}
-	if len(in.Payload) > errand.MaxPayloadBytes {
-		bad("payload", "must be at most 16384 bytes")
-	}
+	var ps fault.Problems
+	ps.Require(in.UserID != nil || in.UserToken != nil, "userId", "is required without userToken")
+	ps.Require(in.UserID == nil || in.UserToken == nil, "userToken", "must not be sent with userId")
+	ps.Require(legible.Line(in.Title), "title", "must be a line of text")
+	ps.Require(len(in.Reference) <= errand.MaxReference && legible.Line(in.Reference), "reference",
+		"must be a line of text of at most 128 bytes")
+	ps.Require(len(in.Payload) <= errand.MaxPayloadBytes, "payload", "must be at most 16384 bytes")
 	if len(in.Rows) == 0 || len(in.Rows) > errand.MaxRows {
-		bad("rows", "must have 1 to 20 elements")
+		ps.Require(false, "rows", "must have 1 to 20 elements")
 		return fault.All(ps)
 	}
 	seen := map[string]bool{}
 	for _, r := range in.Rows {
-		if !legible.Line(r.Key) || !legible.Line(r.Label) || !legible.Line(r.Value) || seen[r.Key] {
-			bad("rows", "must have different keys, and a line of text for each key, label and value")
+		lines := legible.Line(r.Key) && legible.Line(r.Label) && legible.Line(r.Value) && !seen[r.Key]
+		ps.Require(lines, "rows", "must have different keys, and a line of text for each key, label and value")
+		if !lines {
 			break
 		}
 		if mfa.Reserved(r.Key) {
-			bad("rows", "must not have the key time, device, ip, country or remembered")
+			ps.Require(false, "rows", "must not have the key time, device, ip, country or remembered")
 			break
 		}
 		seen[r.Key] = true
@@ -112,7 +103,7 @@ func (in startRequest) Validate() error {
 func (g Group) start(ctx context.Context, who rest.Caller,
 	in startRequest) (out rest.Reply[wire.ChallengeAnswer], err error) {
 	r := errand.Request{Service: who.Service, Action: in.ActionCode, UserID: rest.Or(in.UserID, ""), Title: in.Title,
-		Rows: rest.Each(in.Rows, func(r row) errand.Row { return errand.Row(r) }), Reference: in.Reference,
+		Rows: rest.Each(in.Rows, func(r row) challenge.Detail { return challenge.Detail(r) }), Reference: in.Reference,
 		Payload: in.Payload}
 	from := challenge.Starter{RequestID: who.RequestID}
 	if who.LanguageAsked {

@@ -8,6 +8,7 @@ import (
 	"context"
 	"strings"
 
+	"castellan/domain/factor/challenge"
 	"castellan/domain/gate/gateway"
 	"castellan/domain/kit/fault"
 	"castellan/http/rest"
@@ -180,7 +181,7 @@ func (g Group) explain(_ context.Context, _ rest.Caller, in explainRequest) (out
 	q.Path, q.Query, _ = strings.Cut(in.Path, "?")
 	x := g.Guard.Explain(q)
 	out.Data = guardExplanation{Decision: x.Decision, Reason: x.Reason, Detail: x.Detail,
-		Rows: rest.Each(x.Rows, func(v gateway.Value) guardSaid { return guardSaid(v) })}
+		Rows: rest.Each(x.Rows, func(v challenge.Detail) guardSaid { return guardSaid(v) })}
 	if x.RouteID != 0 {
 		out.Data.RouteID = (*rest.ID)(&x.RouteID)
 	}

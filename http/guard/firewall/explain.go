@@ -94,23 +94,21 @@ func (g Explain) explain(ctx context.Context, _ rest.Caller, in explainRequest) 
 
 // read reports all invalid fields at once.
 func (g Explain) read(in explainRequest) (resource string, c firewall.Client, err error) {
-	var ps []fault.Problem
+	var ps fault.Problems
 	if method, all := strings.CutSuffix(in.Resource, " *"); all && method != "" && !strings.ContainsAny(method, " \t") {
 		resource = in.Resource
 	} else if resource, err = g.Known.Canonical(in.Resource); err != nil {
-		ps = append(ps, fault.Problem{Field: "resource", Message: err.Error()})
+		ps.Require(false, "resource", "%v", err)
 	}
 	c.UserID, c.Service = rest.Or(in.UserID, ""), rest.Or(in.Service, "")
 	if in.IP != nil {
-		if c.IP, err = netip.ParseAddr(*in.IP); err != nil {
-			ps = append(ps, fault.Problem{Field: "ip", Message: "is not an IP address"})
-		}
+		c.IP, err = netip.ParseAddr(*in.IP)
+		ps.Require(err == nil, "ip", "is not an IP address")
 		c.IP = c.IP.Unmap().WithZone("")
 	}
 	switch {
 	case in.CountryCode != nil && !geo.Assigned(*in.CountryCode):
-		ps = append(ps, fault.Problem{Field: "countryCode",
-			Message: "is not a country's code (ISO 3166-1 alpha-2, capital letters)"})
+		ps.Require(false, "countryCode", "is not a country's code (ISO 3166-1 alpha-2, capital letters)")
 	case in.CountryCode != nil:
 		c.Country = *in.CountryCode
 	case c.IP.IsValid() && g.CountryOf != nil:

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"castellan/domain/kit/storetest"
 	"castellan/http/apitest"
 )
 
@@ -94,9 +95,7 @@ func TestDryRun(t *testing.T) {
 				t.Errorf("RateLimit %q", res.Header.Get("RateLimit"))
 			}
 		}
-		if n := s.evaluator.Tried.Load(); n != 5 {
-			t.Errorf("%d requests reported, want 3 and 2", n)
-		}
+		storetest.Equal(t, s.evaluator.Tried.Load(), 5, "3 and 2 reported requests")
 		x := s.explain(`{"ip":"192.0.2.2","resource":"GET /a"}`)
 		if x.Decision != "ALLOW" || x.DecidedBy != nil || x.Rules[1].Reason != "DRY_RUN" || *x.Rules[1].Used != 1 {
 			t.Errorf("%+v", x)
