@@ -9,6 +9,7 @@ import (
 	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/id"
 	"castellan/persistence/engine"
+	"castellan/persistence/record"
 )
 
 type pushRow struct {
@@ -53,12 +54,10 @@ func (s Challenges) Pushes(ctx context.Context, userID string, max int, since ti
 		"(state <> 1 OR sent_at >= $3 OR number = (SELECT MAX(n.number) FROM push AS n WHERE n.user_id = $1) OR "+
 		"number = (SELECT MAX(o.number) FROM push AS o WHERE o.user_id = $1 AND o.sent_at < $3))",
 		"number DESC LIMIT $2", userID, int64(max)+22, engine.Millis(since))
-	out := make([]challenge.Push, len(rows))
-	for i, r := range rows {
-		out[i] = challenge.Push{ChallengeID: r.ChallengeID, UserID: r.UserID, Number: r.Number, SentAt: r.SentAt,
+	return record.Each(rows, func(r pushRow) challenge.Push {
+		return challenge.Push{ChallengeID: r.ChallengeID, UserID: r.UserID, Number: r.Number, SentAt: r.SentAt,
 			State: challenge.PushState(r.State), SettledAt: r.SettledAt}
-	}
-	return out, err
+	}), err
 }
 
 func (s Challenges) PurgePushes(ctx context.Context, before time.Time) error {
