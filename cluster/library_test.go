@@ -170,8 +170,7 @@ func TestLibraryListsMembers(t *testing.T) {
 			events = append(events, sign+m.Address())
 		}
 	}
-	a, err := New(Options{GossipAddr: porttest.Free(t), ActorAddr: porttest.Free(t), Log: quietly()})
-	storetest.Must(t, err)
+	a := storetest.Value(New(Options{GossipAddr: porttest.Free(t), ActorAddr: porttest.Free(t), Log: quietly()}))(t)
 	a.Register(Kind{Name: "player", New: func() actor.Actor { return &player{c: c} }})
 	a.Cluster().ActorSystem.EventStream.Subscribe(func(e any) {
 		if topology, ok := e.(*protoactor.ClusterTopology); ok {

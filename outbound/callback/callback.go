@@ -10,7 +10,6 @@ package callback
 import (
 	"context"
 	"crypto/ed25519"
-	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -43,14 +42,10 @@ var _ message.Sender = (*Sender)(nil)
 
 // New returns a Sender. It opens no connection.
 func New(signer func(time.Time) (string, ed25519.PrivateKey), now func() time.Time) *Sender {
-	return &Sender{Signer: signer, Now: now, client: &http.Client{
-		Timeout: timeout,
-		Transport: &http.Transport{DialContext: (&net.Dialer{Control: fetch.Guard{Private: true}.Judge}).DialContext,
-			TLSClientConfig:     &tls.Config{MinVersion: tls.VersionTLS12},
-			TLSHandshakeTimeout: timeout, ForceAttemptHTTP2: true, DisableCompression: true,
-			MaxResponseHeaderBytes: 16 << 10, MaxIdleConnsPerHost: 4, IdleConnTimeout: 30 * time.Second},
-		CheckRedirect: fetch.NoRedirect,
-	}}
+	dialer := &net.Dialer{Control: fetch.Guard{Private: true}.Judge}
+	return &Sender{Signer: signer, Now: now, client: fetch.HTTPClient(timeout, nil, &http.Transport{
+		DialContext: dialer.DialContext, TLSHandshakeTimeout: timeout, ForceAttemptHTTP2: true, DisableCompression: true,
+		MaxResponseHeaderBytes: 16 << 10, MaxIdleConnsPerHost: 4, IdleConnTimeout: 30 * time.Second})}
 }
 
 // Send posts the JSON body m.Text to the URL m.To. All attempts of a message have its key as webhook-id. nil means that

@@ -7,7 +7,6 @@ package courier
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/http"
@@ -46,10 +45,8 @@ func New(cfg Config) (*Courier, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ca file: %w", err)
 	}
-	return &Courier{url: cfg.URL, secrets: secrets, now: time.Now, client: &http.Client{Timeout: timeout,
-		Transport: &http.Transport{TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots},
-			Proxy: http.ProxyFromEnvironment},
-		CheckRedirect: fetch.NoRedirect}}, nil
+	return &Courier{url: cfg.URL, secrets: secrets, now: time.Now,
+		client: fetch.HTTPClient(timeout, roots, &http.Transport{Proxy: http.ProxyFromEnvironment})}, nil
 }
 
 // Post posts a file under an id that is the same for every repetition. It returns nil if the receiver answered with a

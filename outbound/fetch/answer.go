@@ -1,6 +1,7 @@
 package fetch
 
 import (
+	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -34,9 +35,14 @@ func Roots(file string, also bool) (roots *x509.CertPool, err error) {
 	return roots, err
 }
 
-// NoRedirect is an http.Client.CheckRedirect that returns redirects as answers. Following one would send a body or a
-// key to another address than the configured one.
-func NoRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+// HTTPClient returns a client whose calls take at most a time; 0: no limit. It trusts roots, or the certificates of the
+// system if they are nil. A redirect is an answer: following one would send a body or a key to another address than the
+// configured one.
+func HTTPClient(timeout time.Duration, roots *x509.CertPool, transport *http.Transport) *http.Client {
+	transport.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots}
+	return &http.Client{Timeout: timeout, Transport: transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+}
 
 // Body sends a request and returns the body of the answer, which must have status 200 and at most that many bytes. The
 // errors name the other side as service, and contain neither its address nor the answer.
@@ -67,8 +73,7 @@ func Drain(answer *http.Response) {
 
 // Unaddressed removes the address from an error of an http.Client. It may contain a key.
 func Unaddressed(err error) error {
-	var with *url.Error
-	if errors.As(err, &with) {
+	if with, is := errors.AsType[*url.Error](err); is {
 		return with.Err
 	}
 	return err

@@ -9,7 +9,6 @@ package fetch
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/http"
@@ -46,12 +45,8 @@ func New(caFile string, timeout time.Duration, now func() time.Time) (*Client, e
 	if err != nil {
 		return nil, fmt.Errorf("ca_file: %w", err)
 	}
-	return &Client{now: now, client: &http.Client{
-		Timeout: timeout,
-		Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true,
-			TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots}},
-		CheckRedirect: NoRedirect,
-	}}, nil
+	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true}
+	return &Client{now: now, client: HTTPClient(timeout, roots, transport)}, nil
 }
 
 // Address checks the address of a service: https, or http to a loopback address.

@@ -12,7 +12,6 @@ package identity
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"encoding/xml"
 	"errors"
 	"fmt"
@@ -69,12 +68,9 @@ func New(cfg Config) (*Register, error) {
 	if err != nil {
 		return nil, fmt.Errorf("identity_ca_file: %w", err)
 	}
-	return &Register{cfg: cfg, client: &http.Client{
-		Timeout: cfg.Timeout,
-		Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, MaxConnsPerHost: 16, MaxIdleConnsPerHost: 4,
-			TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots}, IdleConnTimeout: 30 * time.Second},
-		CheckRedirect: fetch.NoRedirect,
-	}}, nil
+	return &Register{cfg: cfg, client: fetch.HTTPClient(cfg.Timeout, roots, &http.Transport{
+		Proxy: http.ProxyFromEnvironment, MaxConnsPerHost: 16, MaxIdleConnsPerHost: 4, IdleConnTimeout: 30 * time.Second,
+	})}, nil
 }
 
 func (r *Register) Verify(ctx context.Context, p identity.Person) (bool, error) {

@@ -83,8 +83,7 @@ func (p *pool) take() (*session, error) {
 
 // give keeps c for the next message unless err or its age forbids it.
 func (p *pool) give(c *session, err error) {
-	var f *failure
-	if errors.As(err, &f) && f.lost() {
+	if f, is := errors.AsType[*failure](err); is && f.lost() {
 		c.raw.Close()
 		return
 	}

@@ -55,8 +55,8 @@ const maxReplyRunes = 160
 // password, recipient nor content: servers quote what they refuse. At other stages only the enhanced status code is
 // kept.
 func failed(at stage, err error) *failure {
-	var reply *textproto.Error
-	if !errors.As(err, &reply) {
+	reply, is := errors.AsType[*textproto.Error](err)
+	if !is {
 		return &failure{stage: at, cause: err}
 	}
 	f := &failure{stage: at, code: reply.Code, text: enhancedCode.FindString(reply.Msg)}
@@ -91,8 +91,7 @@ func (f *failure) lost() bool {
 // deliveryError converts err for the caller.
 func deliveryError(ctx context.Context, err error) error {
 	out := &message.DeliveryError{Unsent: true}
-	var f *failure
-	if errors.As(err, &f) {
+	if f, is := errors.AsType[*failure](err); is {
 		// If no reply followed the content, the server may have accepted it.
 		out.Unsent = f.stage != transferring || f.code != 0
 		out.Permanent = f.permanent()

@@ -40,16 +40,16 @@ func (s *Sender) judge(r *http.Response, kind string) error {
 
 // reason describes a failure without the target, whose name and addresses appear in connection errors.
 func reason(err error) string {
-	var name *net.DNSError
-	var certificate *tls.CertificateVerificationError
+	_, nameless := errors.AsType[*net.DNSError](err)
+	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
 	switch {
 	case errors.Is(err, fetch.ErrRefused):
 		return fetch.ErrRefused.Error()
 	case timedOut(err):
 		return "no answer in time"
-	case errors.As(err, &name):
+	case nameless:
 		return "its name cannot be resolved"
-	case errors.As(err, &certificate):
+	case untrusted:
 		return "its certificate is not trusted"
 	}
 	return "the connection failed"

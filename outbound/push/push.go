@@ -17,7 +17,6 @@ package push
 import (
 	"context"
 	"crypto/ecdsa"
-	"crypto/tls"
 	"crypto/x509"
 	"encoding/base64"
 	"errors"
@@ -112,22 +111,17 @@ func PublicKey(key *ecdsa.PrivateKey) (string, error) {
 // not the target's.
 func (s *Sender) client(judge func(string, string, syscall.RawConn) error, roots *x509.CertPool) *http.Client {
 	dialer := &net.Dialer{Timeout: s.cfg.Timeout, Control: judge}
-	return &http.Client{
-		Timeout: s.cfg.Timeout,
-		Transport: &http.Transport{
-			DialContext:            dialer.DialContext,
-			TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots},
-			TLSHandshakeTimeout:    s.cfg.Timeout,
-			ForceAttemptHTTP2:      true,
-			DisableCompression:     true,
-			MaxResponseHeaderBytes: maxHeaderBytes,
-			MaxIdleConns:           64,
-			MaxIdleConnsPerHost:    4,
-			MaxConnsPerHost:        32,
-			IdleConnTimeout:        30 * time.Second,
-		},
-		CheckRedirect: fetch.NoRedirect,
-	}
+	return fetch.HTTPClient(s.cfg.Timeout, roots, &http.Transport{
+		DialContext:            dialer.DialContext,
+		TLSHandshakeTimeout:    s.cfg.Timeout,
+		ForceAttemptHTTP2:      true,
+		DisableCompression:     true,
+		MaxResponseHeaderBytes: maxHeaderBytes,
+		MaxIdleConns:           64,
+		MaxIdleConnsPerHost:    4,
+		MaxConnsPerHost:        32,
+		IdleConnTimeout:        30 * time.Second,
+	})
 }
 
 // Send wakes the device that m.To describes with the wakeUp in m.Text; key is the id of a webhook. nil means that the

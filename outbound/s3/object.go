@@ -69,8 +69,7 @@ func (o *object) open() error {
 		"Range":    {"bytes=" + strconv.FormatInt(o.next, 10) + "-"},
 		"If-Match": {`"` + o.info.Version + `"`},
 	}})
-	var refused *refusal
-	if errors.As(err, &refused) && refused.status == http.StatusPreconditionFailed {
+	if refused, is := errors.AsType[*refusal](err); is && refused.status == http.StatusPreconditionFailed {
 		return errReplaced
 	}
 	if err != nil {

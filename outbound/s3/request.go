@@ -16,6 +16,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"castellan/outbound/fetch"
 )
 
 const (
@@ -91,7 +93,7 @@ func (s *Store) sendOnce(ctx context.Context, q request) (*http.Response, error)
 	if answer.StatusCode/100 == 2 {
 		return answer, nil
 	}
-	defer drain(answer)
+	defer fetch.Drain(answer)
 	var told struct{ Code, Message string }
 	_ = xml.NewDecoder(io.LimitReader(answer.Body, maxErrorBytes)).Decode(&told) // an answer to HEAD has no body
 	return nil, &refusal{answer.StatusCode, told.Code, told.Message}
@@ -99,8 +101,7 @@ func (s *Store) sendOnce(ctx context.Context, q request) (*http.Response, error)
 
 // temporary reports whether a repetition may succeed.
 func temporary(ctx context.Context, err error) bool {
-	var refused *refusal
-	if errors.As(err, &refused) {
+	if refused, is := errors.AsType[*refusal](err); is {
 		switch refused.status {
 		case http.StatusRequestTimeout, http.StatusTooManyRequests, http.StatusInternalServerError,
 			http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
@@ -108,8 +109,8 @@ func temporary(ctx context.Context, err error) bool {
 		}
 		return refused.code == "RequestTimeout"
 	}
-	var untrusted *tls.CertificateVerificationError
-	return ctx.Err() == nil && !errors.As(err, &untrusted)
+	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
+	return ctx.Err() == nil && !untrusted
 }
 
 // sign adds the signature of AWS (version 4) to a request without a signature. The path and the query are in canonical
@@ -131,10 +132,4 @@ func sign(r *http.Request, c Config, body [sha256.Size]byte, now time.Time) {
 	}
 	r.Header.Set("Authorization", fmt.Sprintf("%s Credential=%s/%s, SignedHeaders=%s, Signature=%x", form, c.AccessKey,
 		scope, signed, key))
-}
-
-// drain reads a short rest of an answer, so that its connection is used again, and closes it.
-func drain(r *http.Response) {
-	_, _ = io.CopyN(io.Discard, r.Body, maxErrorBytes)
-	_ = r.Body.Close()
 }

@@ -9,7 +9,6 @@ package s3
 
 import (
 	"context"
-	"crypto/tls"
 	"encoding/xml"
 	"errors"
 	"fmt"
@@ -38,7 +37,7 @@ type Config struct {
 
 type Store struct {
 	config Config
-	client http.Client
+	client *http.Client
 }
 
 var _ blob.Store = (*Store)(nil)
@@ -61,8 +60,7 @@ func New(c Config) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("certificate authorities of the bucket: %w", err)
 	}
-	transport.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
-	return &Store{c, http.Client{Transport: transport, CheckRedirect: fetch.NoRedirect}}, nil
+	return &Store{c, fetch.HTTPClient(0, roots, transport)}, nil
 }
 
 func (s *Store) Put(ctx context.Context, key string, content []byte) error {
@@ -73,7 +71,7 @@ func (s *Store) Put(ctx context.Context, key string, content []byte) error {
 	if err != nil {
 		return blob.Failed("put", err)
 	}
-	drain(r)
+	fetch.Drain(r)
 	return nil
 }
 
@@ -88,12 +86,12 @@ func (s *Store) Get(ctx context.Context, key string) (blob.File, error) {
 	}
 	info, err := about(key, r)
 	if err != nil {
-		drain(r)
+		fetch.Drain(r)
 		return blob.File{}, blob.Failed("get", err)
 	}
 	o := &object{store: s, ctx: ctx, info: info, body: r.Body}
 	if err := o.readHead(); err != nil {
-		drain(r)
+		fetch.Drain(r)
 		return blob.File{}, blob.Failed("get", err)
 	}
 	return blob.File{Info: info, ReadSeekCloser: o}, nil
@@ -107,7 +105,7 @@ func (s *Store) Stat(ctx context.Context, key string) (blob.Info, error) {
 	if err != nil {
 		return blob.Info{}, describe("stat", err)
 	}
-	drain(r)
+	fetch.Drain(r)
 	info, err := about(key, r)
 	if err != nil {
 		return blob.Info{}, blob.Failed("stat", err)
@@ -121,7 +119,7 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 	}
 	r, err := s.send(ctx, request{method: http.MethodDelete, key: key})
 	if err == nil {
-		drain(r)
+		fetch.Drain(r)
 	} else if describe("delete", err) != blob.ErrNotFound {
 		return blob.Failed("delete", err)
 	}
@@ -183,7 +181,7 @@ func (s *Store) page(ctx context.Context, prefix, next string) (page, error) {
 	if err != nil {
 		return page{}, err
 	}
-	defer drain(r)
+	defer fetch.Drain(r)
 	var p page
 	if err := xml.NewDecoder(io.LimitReader(r.Body, maxListBytes)).Decode(&p); err != nil {
 		return page{}, err
@@ -206,8 +204,8 @@ func version(etag string) string { return strings.Trim(etag, `"`) }
 
 // describe returns ErrNotFound for a missing object.
 func describe(doing string, err error) error {
-	var refused *refusal
-	if errors.As(err, &refused) && refused.status == http.StatusNotFound && refused.code != "NoSuchBucket" {
+	refused, is := errors.AsType[*refusal](err)
+	if is && refused.status == http.StatusNotFound && refused.code != "NoSuchBucket" {
 		return blob.ErrNotFound
 	}
 	return blob.Failed(doing, err)

@@ -8,7 +8,6 @@ package sms
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -43,19 +42,14 @@ func New(cfg Config) (*Sender, error) {
 	if s.target.Scheme == "http" {
 		dialer.Control = fetch.Guard{Loopback: true}.Judge
 	}
-	s.client = &http.Client{
-		Timeout: s.cfg.Timeout,
-		Transport: &http.Transport{
-			Proxy:               http.ProxyFromEnvironment, // never used for a loopback address
-			DialContext:         dialer.DialContext,
-			TLSClientConfig:     &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots},
-			ForceAttemptHTTP2:   true,
-			MaxIdleConnsPerHost: 8,
-			MaxConnsPerHost:     32,
-			IdleConnTimeout:     30 * time.Second,
-		},
-		CheckRedirect: fetch.NoRedirect,
-	}
+	s.client = fetch.HTTPClient(s.cfg.Timeout, roots, &http.Transport{
+		Proxy:               http.ProxyFromEnvironment, // never used for a loopback address
+		DialContext:         dialer.DialContext,
+		ForceAttemptHTTP2:   true,
+		MaxIdleConnsPerHost: 8,
+		MaxConnsPerHost:     32,
+		IdleConnTimeout:     30 * time.Second,
+	})
 	return s, nil
 }
 
@@ -68,8 +62,8 @@ func (s *Sender) Send(ctx context.Context, key string, m message.Rendered) error
 	}
 	response, err := s.client.Do(request)
 	if err != nil {
-		var dial *net.OpError
-		return &message.DeliveryError{Unsent: errors.As(err, &dial) && dial.Op == "dial",
+		dial, is := errors.AsType[*net.OpError](err)
+		return &message.DeliveryError{Unsent: is && dial.Op == "dial",
 			Err: fmt.Errorf("sms: gateway not reached: %w", unquoted(err))}
 	}
 	return s.judge(response)

@@ -39,16 +39,12 @@ func newExporter(endpoint string, headers map[string]string) (*exporter, error) 
 	if strings.Trim(u.Path, "/") == "" {
 		u.Path = "/v1/traces"
 	}
-	return &exporter{to: u.String(), headers: headers, client: &http.Client{
-		Timeout: sendTime,
-		Transport: &http.Transport{
-			Proxy:               http.ProxyFromEnvironment,
-			MaxIdleConnsPerHost: 1,
-			IdleConnTimeout:     time.Minute,
-			ForceAttemptHTTP2:   true,
-		},
-		CheckRedirect: fetch.NoRedirect,
-	}}, nil
+	return &exporter{to: u.String(), headers: headers, client: fetch.HTTPClient(sendTime, nil, &http.Transport{
+		Proxy:               http.ProxyFromEnvironment,
+		MaxIdleConnsPerHost: 1,
+		IdleConnTimeout:     time.Minute,
+		ForceAttemptHTTP2:   true,
+	})}, nil
 }
 
 func (e *exporter) Shutdown(context.Context) error {

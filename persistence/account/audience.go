@@ -38,11 +38,9 @@ func audienceFilters(a user.Audience) []record.Filter {
 }
 
 func (s Users) Audience(ctx context.Context, a user.Audience, after string, limit int) (ids []string, err error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
 	p := record.Part{Where: append(audienceFilters(a), record.Where("id > ?", after)), Limit: limit}
-	err = audience.Selected(s.db.Conn(ctx).NewSelect().Table("users").Column("id"), p).Scan(ctx, &ids)
-	return ids, engine.Translate(err)
+	err = s.db.Scan(ctx, audience.Selected(s.db.Conn(ctx).NewSelect().Table("users").Column("id"), p), &ids)
+	return ids, err
 }
 
 func (s Users) CountAudience(ctx context.Context, a user.Audience) (int, error) {
@@ -81,8 +79,6 @@ func (s Users) Owners(ctx context.Context) (all []challenge.Owners, err error) {
 
 // CountSMS counts in one statement, each account by the first condition that does not hold.
 func (s Users) CountSMS(ctx context.Context, a user.Audience) (out user.SMSCount, err error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
 	q := record.Filtered(s.db.Conn(ctx).NewSelect().Table("users"), []record.Filter{record.Among("id", a.IDs)})
 	held := record.Where("1 = 1")
 	var counts [4]int // those for which the conditions up to this one hold
@@ -94,7 +90,7 @@ func (s Users) CountSMS(ctx context.Context, a user.Audience) (out user.SMSCount
 		text, args := held.Counted()
 		q = q.ColumnExpr(text, args...)
 	}
-	err = engine.Translate(q.Scan(ctx, &counts[0], &counts[1], &counts[2], &counts[3]))
+	err = s.db.Scan(ctx, q, &counts[0], &counts[1], &counts[2], &counts[3])
 	return user.SMSCount{Filtered: counts[0] - counts[1], NoNumber: counts[1] - counts[2],
 		NoCampaign: counts[2] - counts[3], Recipients: counts[3]}, err
 }

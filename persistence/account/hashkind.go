@@ -21,9 +21,7 @@ import (
 // HashKinds keeps the kinds of the hashes of accounts.
 type HashKinds struct{ db *engine.DB }
 
-var _ password.KindStore = HashKinds{}
-
-func NewHashKinds(db *engine.DB) HashKinds { return HashKinds{db} }
+func NewHashKinds(db *engine.DB) password.KindStore { return HashKinds{db} }
 
 type kindRow struct {
 	bun.BaseModel `bun:"table:hash_kind,alias:hash_kind"`
@@ -93,12 +91,10 @@ func (s HashKinds) Census(ctx context.Context) (c password.Census, err error) {
 
 // Portions lists the recorded kinds.
 func (s HashKinds) Portions(ctx context.Context, limit int) ([]password.Portion, error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
 	var rows []kindRow
-	err := s.db.Conn(ctx).NewSelect().Model(&rows).OrderExpr("peak DESC, kind").Limit(int64(limit)).Scan(ctx)
-	if err != nil {
-		return nil, engine.Translate(err)
+	q := s.db.Conn(ctx).NewSelect().Model(&rows).OrderExpr("peak DESC, kind").Limit(int64(limit))
+	if err := s.db.Scan(ctx, q); err != nil {
+		return nil, err
 	}
 	portions := make([]password.Portion, len(rows))
 	for i, r := range rows {
@@ -153,8 +149,6 @@ func (s HashKinds) Count(ctx context.Context, limit int) (map[string]int64, erro
 
 func (s HashKinds) countPart(ctx context.Context, after, columns, kind string) (part map[string]int64, n int,
 	last string, err error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
 	var rows []struct {
 		Kind     string
 		Accounts int64
@@ -163,29 +157,27 @@ func (s HashKinds) countPart(ctx context.Context, after, columns, kind string) (
 	db := s.db.Conn(ctx)
 	next := db.NewSelect().Table("users").Column("id").ColumnExpr(columns).Where("id > ?", after).Order("id").
 		Limit(countPart)
-	err = db.NewSelect().TableExpr("(?) AS part", next).ColumnExpr(kind+" AS kind").
-		ColumnExpr("COUNT(*) AS accounts").ColumnExpr("MAX(id) AS last").GroupExpr(kind).Scan(ctx, &rows)
+	err = s.db.Scan(ctx, db.NewSelect().TableExpr("(?) AS part", next).ColumnExpr(kind+" AS kind").
+		ColumnExpr("COUNT(*) AS accounts").ColumnExpr("MAX(id) AS last").GroupExpr(kind), &rows)
 	part = map[string]int64{}
 	for _, r := range rows {
 		part[r.Kind], n, last = r.Accounts, n+int(r.Accounts), max(last, r.Last)
 	}
-	return part, n, last, engine.Translate(err)
+	return part, n, last, err
 }
 
 // Imported counts the accounts that were imported before an instant and have an imported hash.
 func (s HashKinds) Imported(ctx context.Context, before time.Time) (n int64, err error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
-	err = s.db.Conn(ctx).NewSelect().Table("users").ColumnExpr("COUNT(*)").Where(imported).
-		Where("id < ?", id.Before(before)).Scan(ctx, &n)
-	return n, engine.Translate(err)
+	err = s.db.Scan(ctx, s.importedBefore(ctx, before).ColumnExpr("COUNT(*)"), &n)
+	return n, err
 }
 
 // ImportedUsers lists the ids of such accounts, oldest first.
 func (s HashKinds) ImportedUsers(ctx context.Context, before time.Time, limit int) (ids []string, err error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
-	err = s.db.Conn(ctx).NewSelect().Table("users").Column("id").Where(imported).Where("id < ?", id.Before(before)).
-		Order("id").Limit(int64(limit)).Scan(ctx, &ids)
-	return ids, engine.Translate(err)
+	err = s.db.Scan(ctx, s.importedBefore(ctx, before).Column("id").Order("id").Limit(int64(limit)), &ids)
+	return ids, err
+}
+
+func (s HashKinds) importedBefore(ctx context.Context, before time.Time) *bun.SelectQuery {
+	return s.db.Conn(ctx).NewSelect().Table("users").Where(imported).Where("id < ?", id.Before(before))
 }

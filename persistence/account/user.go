@@ -311,26 +311,22 @@ func (s Users) List(ctx context.Context, after string, limit int) ([]user.User, 
 }
 
 func (s Users) RolesOf(ctx context.Context, ids []string) (map[string][]string, error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
 	var rows []RoleRow
-	err := s.db.Conn(ctx).NewSelect().Model(&rows).Column("user_id", "role").Where("user_id IN (?)",
-		bun.List(ids)).Scan(ctx)
+	err := s.db.Scan(ctx, s.db.Conn(ctx).NewSelect().Model(&rows).Column("user_id", "role").
+		Where("user_id IN (?)", bun.List(ids)))
 	given := map[string][]string{}
 	for _, r := range rows {
 		given[r.UserID] = append(given[r.UserID], r.Role)
 	}
-	return given, engine.Translate(err)
+	return given, err
 }
 
 func (s Users) Holders(ctx context.Context) (map[string][]string, error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
 	var rows []RoleRow
-	err := s.db.Conn(ctx).NewSelect().Model(&rows).Column("user_id", "role").Scan(ctx)
+	err := s.db.Scan(ctx, s.db.Conn(ctx).NewSelect().Model(&rows).Column("user_id", "role"))
 	held := map[string][]string{}
 	for _, r := range rows {
 		held[r.Role] = append(held[r.Role], r.UserID)
 	}
-	return held, engine.Translate(err)
+	return held, err
 }

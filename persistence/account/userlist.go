@@ -74,13 +74,10 @@ func equalsNonEmpty(column string, value *string) record.Filter {
 	return record.Where("? = ? AND ? <> ''", bun.Ident(column), *value, bun.Ident(column))
 }
 
-func AccountOrder(p user.Place) []any { return []any{p.ID} }
-
 func registeredOrder(p user.RegisteredPlace) []any { return []any{engine.Millis(p.At), p.ID} }
 
 func registeredFilters(s user.Span) []record.Filter {
-	return []record.Filter{record.Where("created_at >= ?", engine.Millis(s.From)), record.Where("created_at <= ?",
-		engine.Millis(s.To))}
+	return []record.Filter{record.Between("created_at", s.From, s.To)}
 }
 
 func (s Users) Find(ctx context.Context, q user.Query, p page.Query[user.Place]) (page.Of[user.User], error) {
@@ -96,7 +93,7 @@ func (s Users) Find(ctx context.Context, q user.Query, p page.Query[user.Place])
 		}
 		filters = append(filters, found)
 	}
-	return record.ListPage(ctx, s.db, t, p, AccountOrder, filters)
+	return record.ListPage(ctx, s.db, t, p, record.ByID, filters)
 }
 
 func (s Users) ByIDs(ctx context.Context, ids []string) ([]user.User, error) {
@@ -121,18 +118,16 @@ func (s Users) CountByLevel(ctx context.Context) (map[int]int64, error) {
 
 // countUsers counts the accounts by a column that has an index.
 func countUsers[V comparable](ctx context.Context, db *engine.DB, column string) (map[V]int64, error) {
-	ctx, cancel := db.Bound(ctx)
-	defer cancel()
 	var rows []struct {
 		Value V
 		Total int64
 	}
-	err := counted(db.Conn(ctx), column).Scan(ctx, &rows)
+	err := db.Scan(ctx, counted(db.Conn(ctx), column), &rows)
 	counts := map[V]int64{}
 	for _, r := range rows {
 		counts[r.Value] = r.Total
 	}
-	return counts, engine.Translate(err)
+	return counts, err
 }
 
 func counted(db bun.IDB, column string) *bun.SelectQuery {
@@ -144,14 +139,13 @@ func counted(db bun.IDB, column string) *bun.SelectQuery {
 const dayMillis = 24 * 60 * 60 * 1000
 
 func (s Users) CountByDay(ctx context.Context, span user.Span) ([]user.DayCount, error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
 	var rows []struct{ Day, Total int64 }
-	err := record.Filtered(s.db.Conn(ctx).NewSelect().Table("users").ColumnExpr("created_at / ? AS day", dayMillis).
-		ColumnExpr("COUNT(*) AS total"), registeredFilters(span)).GroupExpr("day").OrderExpr("day").Scan(ctx, &rows)
+	q := s.db.Conn(ctx).NewSelect().Table("users").ColumnExpr("created_at / ? AS day", dayMillis).
+		ColumnExpr("COUNT(*) AS total").GroupExpr("day").OrderExpr("day")
+	err := s.db.Scan(ctx, record.Filtered(q, registeredFilters(span)), &rows)
 	counts := make([]user.DayCount, len(rows))
 	for i, r := range rows {
 		counts[i] = user.DayCount{Day: engine.Time(r.Day * dayMillis), Count: r.Total}
 	}
-	return counts, engine.Translate(err)
+	return counts, err
 }

@@ -98,16 +98,15 @@ func storeFormer(ctx context.Context, tx bun.Tx, rows []userRow) error {
 var _ user.Numbers = Users{}
 
 func (s Users) Phones(ctx context.Context, after string, limit int) ([]user.Stored, error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
 	var rows []userRow
-	err := s.db.Conn(ctx).NewSelect().Model(&rows).Column("id", "country_code", "phone", "number", "cv").
-		Where("id > ?", after).Where("phone IS NOT NULL").Order("id").Limit(int64(limit)).Scan(ctx)
+	err := s.db.Scan(ctx, s.db.Conn(ctx).NewSelect().Model(&rows).
+		Column("id", "country_code", "phone", "number", "cv").Where("id > ?", after).
+		Where("phone IS NOT NULL").Order("id").Limit(int64(limit)))
 	list := make([]user.Stored, len(rows))
 	for i, r := range rows {
 		list[i] = user.Stored{UserID: r.ID, CountryCode: r.CountryCode, Phone: r.Phone, Number: r.Number, CV: r.CV}
 	}
-	return list, engine.Translate(err)
+	return list, err
 }
 
 // PhonesTaken returns those of the canonical numbers that an account has, or whose form of 0.9 it has while that form
@@ -141,11 +140,9 @@ func (s Users) PhonesTaken(ctx context.Context, numbers []string) (taken []strin
 }
 
 func (s Users) HoldersOf(ctx context.Context, numbers []string) (map[string][]string, error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
 	var rows []userRow
-	err := s.db.Conn(ctx).NewSelect().Model(&rows).Column("id", "phone", "number").
-		Where("phone IN (?) OR number IN (?)", bun.List(numbers), bun.List(numbers)).Scan(ctx)
+	err := s.db.Scan(ctx, s.db.Conn(ctx).NewSelect().Model(&rows).Column("id", "phone", "number").
+		Where("phone IN (?) OR number IN (?)", bun.List(numbers), bun.List(numbers)))
 	held := map[string][]string{}
 	for _, r := range rows {
 		held[r.Phone] = append(held[r.Phone], r.ID)
@@ -153,7 +150,7 @@ func (s Users) HoldersOf(ctx context.Context, numbers []string) (map[string][]st
 			held[r.Number] = append(held[r.Number], r.ID)
 		}
 	}
-	return held, engine.Translate(err)
+	return held, err
 }
 
 // PhonesRepaired reports whether the numbers were repaired: look-ups no longer use the forms of 0.9.

@@ -29,13 +29,11 @@ var unfoldedColumns = []string{"id", "name", "surname", "email", "phone", "numbe
 
 func (s Users) searched(ctx context.Context, of user.Query, p page.Query[user.Place]) (record.Filter, error) {
 	q := *of.Search
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
 	var rows []userRow
-	err := s.db.Conn(ctx).NewSelect().Model(&rows).Column(unfoldedColumns...).Where("folded IS NULL").
-		OrderExpr("id DESC").Limit(mostUnfolded).Scan(ctx)
+	err := s.db.Scan(ctx, s.db.Conn(ctx).NewSelect().Model(&rows).Column(unfoldedColumns...).Where("folded IS NULL").
+		OrderExpr("id DESC").Limit(mostUnfolded))
 	if err != nil {
-		return record.Filter{}, engine.Translate(err)
+		return record.Filter{}, err
 	}
 	waiting := map[string]bool{}
 	var ids []string
@@ -52,10 +50,10 @@ func (s Users) searched(ctx context.Context, of user.Query, p page.Query[user.Pl
 		from, parts = "user_search AS s WHERE s.parts @@ CAST(? AS tsquery)", lexemesOf(q)
 	}
 	var indexed []string
-	err = s.db.Conn(ctx).NewRaw("SELECT s.user_id FROM "+from+" AND "+written+" LIMIT ?",
-		slices.Concat([]any{parts}, args, []any{mostFound + 1})...).Scan(ctx, &indexed)
+	err = s.db.Scan(ctx, s.db.Conn(ctx).NewRaw("SELECT s.user_id FROM "+from+" AND "+written+" LIMIT ?",
+		slices.Concat([]any{parts}, args, []any{mostFound + 1})...), &indexed)
 	if err != nil {
-		return record.Filter{}, engine.Translate(err)
+		return record.Filter{}, err
 	}
 	few := len(indexed) <= mostFound
 	indexed = slices.DeleteFunc(indexed, func(id string) bool { return waiting[id] })

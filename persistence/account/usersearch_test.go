@@ -78,8 +78,7 @@ func TestSearchOfAccounts(t *testing.T) {
 			for text, want := range map[string]string{"zeki": "1", "ayse": "1 2", "ayse@demo": "1", "544": "1", "532": ""} {
 				storetest.Equal(t, searched(t, s, text), want, text)
 			}
-			_, err := s.FoldWaiting(ctx, 10)
-			storetest.Must(t, err)
+			storetest.Must(t, storetest.Err(s.FoldWaiting(ctx, 10)))
 		}
 	})
 }

@@ -13,9 +13,7 @@ import (
 
 type Notifications struct{ db *engine.DB }
 
-var _ notification.Store = Notifications{}
-
-func NewNotifications(db *engine.DB) Notifications { return Notifications{db} }
+func NewNotifications(db *engine.DB) notification.Store { return Notifications{db} }
 
 type notificationRow struct {
 	bun.BaseModel `bun:"table:notification,alias:n"`
@@ -47,11 +45,9 @@ func notificationFilters(q notification.Query) []record.Filter {
 	return fs
 }
 
-func notificationOrder(p notification.Place) []any { return []any{p.ID} }
-
 func (s Notifications) List(ctx context.Context, q notification.Query,
 	p page.Query[notification.Place]) (page.Of[notification.Notification], error) {
-	return record.ListPage(ctx, s.db, notifications, p, notificationOrder, notificationFilters(q))
+	return record.ListPage(ctx, s.db, notifications, p, record.ByID, notificationFilters(q))
 }
 
 func (s Notifications) Read(ctx context.Context, userID string, ids []string) (n int, err error) {

@@ -11,6 +11,7 @@ import (
 	"castellan/domain/delivery/outbox"
 	"castellan/domain/kit/id"
 	"castellan/persistence/engine"
+	"castellan/persistence/record"
 )
 
 type Outbox struct{ db *engine.DB }
@@ -106,46 +107,32 @@ func (s Outbox) Claim(ctx context.Context, now time.Time, lease time.Duration, m
 			Where("t.id IN (?)", due).Returning("*").Exec(ctx, &rows)
 		return err
 	})
-	out := make([]outbox.Message, len(rows))
-	for i, r := range rows {
-		out[i] = r.message()
-	}
-	return out, engine.Translate(err)
+	return record.Each(rows, outboxRow.message), engine.Translate(err)
 }
 
 func (s Outbox) Usage(ctx context.Context, now time.Time, prefix string) (int, error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
-	n, err := s.db.Conn(ctx).NewSelect().Table("outbox").Where("counted").Where("NOT proven").
-		Where("prefix = ?", prefix).
-		Where("created_at > ?", engine.Millis(now.Add(-time.Hour))).Count(ctx)
-	return int(n), engine.Translate(err)
+	n, err := engine.Read(ctx, s.db, s.db.Conn(ctx).NewSelect().Table("outbox").Where("counted").Where("NOT proven").
+		Where("prefix = ?", prefix).Where("created_at > ?", engine.Millis(now.Add(-time.Hour))).Count)
+	return int(n), err
 }
 
 func (s Outbox) Spent(ctx context.Context, now time.Time, dial string) (all, unproven int, err error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
-	var row struct{ Sent, Unproven int }
-	err = s.db.Conn(ctx).NewSelect().Table("outbox").ColumnExpr("COUNT(*) AS sent").
+	err = s.db.Scan(ctx, s.db.Conn(ctx).NewSelect().Table("outbox").ColumnExpr("COUNT(*) AS sent").
 		ColumnExpr("COALESCE(SUM(CASE WHEN proven THEN 0 ELSE 1 END), 0) AS unproven").
 		Where("counted").Where("dial <> ''").Where("dial = ?", dial).
 		Where("created_at > ?", engine.Millis(now.Add(-24*time.Hour))).
-		Where("state <> ?", outbox.Discarded).Scan(ctx, &row)
-	return row.Sent, row.Unproven, engine.Translate(err)
+		Where("state <> ?", outbox.Discarded), &all, &unproven)
+	return all, unproven, err
 }
 
 func (s Outbox) Sendings(ctx context.Context, userID string, since time.Time) ([]outbox.Sending, error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
 	var rows []outboxRow
-	err := s.db.Conn(ctx).NewSelect().Model(&rows).Column("destination", "proven", "created_at").
+	err := s.db.Scan(ctx, s.db.Conn(ctx).NewSelect().Model(&rows).Column("destination", "proven", "created_at").
 		Where("counted").Where("user_id = ?", userID).Where("created_at > ?", engine.Millis(since)).
-		Where("state <> ?", outbox.Discarded).Order("created_at").Scan(ctx)
-	out := make([]outbox.Sending, len(rows))
-	for i, r := range rows {
-		out[i] = outbox.Sending{Destination: r.Destination, Proven: r.Proven, At: r.CreatedAt}
-	}
-	return out, engine.Translate(err)
+		Where("state <> ?", outbox.Discarded).Order("created_at"))
+	return record.Each(rows, func(r outboxRow) outbox.Sending {
+		return outbox.Sending{Destination: r.Destination, Proven: r.Proven, At: r.CreatedAt}
+	}), err
 }
 
 func (s Outbox) Recent(ctx context.Context, destination []byte, limit int) ([]outbox.Message, error) {
@@ -159,23 +146,16 @@ func (s Outbox) Recent(ctx context.Context, destination []byte, limit int) ([]ou
 		query = query.Limit(int64(limit))
 	}
 	err := query.Scan(ctx)
-	out := make([]outbox.Message, len(rows))
-	for i, r := range rows {
-		out[i] = r.message()
-	}
-	return out, engine.Translate(err)
+	return record.Each(rows, outboxRow.message), engine.Translate(err)
 }
 
 // The index of what is due holds what is
 // queued and nothing else.
 func (s Outbox) Backlog(ctx context.Context) (queued int, oldest time.Time, err error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
-	var row struct{ Queued, Oldest int64 }
-	err = s.db.Conn(ctx).NewSelect().Table("outbox").ColumnExpr("COUNT(*) AS queued").
-		ColumnExpr("COALESCE(MIN(created_at), 0) AS oldest").
-		Where("state = 0").Scan(ctx, &row)
-	return int(row.Queued), engine.Time(row.Oldest), engine.Translate(err)
+	var began int64
+	err = s.db.Scan(ctx, s.db.Conn(ctx).NewSelect().Table("outbox").ColumnExpr("COUNT(*) AS queued").
+		ColumnExpr("COALESCE(MIN(created_at), 0) AS oldest").Where("state = 0"), &queued, &began)
+	return queued, engine.Time(began), err
 }
 
 func (s Outbox) Erase(ctx context.Context, now time.Time) error {

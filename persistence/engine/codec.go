@@ -22,13 +22,6 @@ func Time(ms int64) time.Time {
 	return time.UnixMilli(ms).UTC()
 }
 
-func ReadJSON(text string, to any) error {
-	if err := json.Unmarshal([]byte(text), to); err != nil {
-		return fmt.Errorf("read a stored %T: %w", to, err)
-	}
-	return nil
-}
-
 // WriteJSON encodes a plain value. It panics on a value that JSON cannot represent, which is a programming error.
 func WriteJSON(v any) string {
 	b, err := json.Marshal(v)

@@ -31,8 +31,7 @@ func psql(t *testing.T, dsn string, statements ...string) {
 	c := storetest.Value(pgx.Connect(ctx, dsn))(t)
 	defer c.Close(ctx)
 	for _, s := range statements {
-		_, err := c.Exec(ctx, s)
-		storetest.Must(t, err)
+		storetest.Must(t, storetest.Err(c.Exec(ctx, s)))
 	}
 }
 

@@ -162,11 +162,8 @@ func (db *DB) Pools() map[string]*sql.DB {
 }
 
 func (db *DB) Ping(ctx context.Context) error {
-	ctx, cancel := db.Bound(ctx)
-	defer cancel()
 	var one int
-	err := db.read.NewSelect().ColumnExpr("1").Scan(ctx, &one)
-	return Translate(err)
+	return db.Scan(ctx, db.read.NewSelect().ColumnExpr("1"), &one)
 }
 
 type txKey struct{}

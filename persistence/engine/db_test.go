@@ -120,7 +120,7 @@ func TestTraceOfReads(t *testing.T) {
 	}
 }
 
-// Instants are milliseconds since 1970 in UTC, and 0 is none. JSON that cannot be read names what it should be.
+// Instants are milliseconds since 1970 in UTC, and 0 is none.
 func TestColumnsOfInstantsAndJSON(t *testing.T) {
 	at := time.Date(2023, 11, 14, 22, 13, 20, 999_999, time.FixedZone("", 3600))
 	if got := Millis(at); got != at.UnixMilli() || Millis(time.Time{}) != 0 {
@@ -130,11 +130,6 @@ func TestColumnsOfInstantsAndJSON(t *testing.T) {
 		!Time(0).IsZero() {
 		t.Errorf("%v, %v", got, Time(0))
 	}
-	var n map[string]int
-	if err := ReadJSON(WriteJSON(map[string]int{"a": 1}), &n); err != nil || n["a"] != 1 {
-		t.Errorf("%v, %v", n, err)
-	}
-	storetest.Fails(t, ReadJSON("{", &n), "read a stored *map[string]int")
 	defer func() {
 		if p := recover(); p == nil || !strings.Contains(fmt.Sprint(p), "encode chan int") {
 			t.Errorf("%v", p)
@@ -181,8 +176,7 @@ func TestRefusalThatEnds(t *testing.T) {
 	for _, statement := range []string{"CREATE SEQUENCE turns", `CREATE FUNCTION skip() RETURNS trigger LANGUAGE plpgsql AS
 		$$ BEGIN IF nextval('turns') = 1 THEN RETURN NULL; END IF; RETURN NEW; END $$`,
 		"CREATE TRIGGER skip BEFORE UPDATE ON note FOR EACH ROW EXECUTE FUNCTION skip()"} {
-		_, err := db.write.ExecContext(t.Context(), statement)
-		storetest.Must(t, err)
+		storetest.Must(t, storetest.Err(db.write.ExecContext(t.Context(), statement)))
 	}
 	storetest.Must(t, db.Commit(t.Context(), saveNote{ID: "x", Version: 1, Text: "new"}))
 	var row noteRow

@@ -113,8 +113,7 @@ func bothMany(t *testing.T, test func(t *testing.T, db *DB)) {
 		t.Run(name, func(t *testing.T) {
 			db := storetest.Value(Open(t.Context(), dsn(t), manyKinds, Options{}))(t)
 			t.Cleanup(func() { storetest.Must(t, db.Close()) })
-			_, err := db.Migrate(t.Context(), noteSchema)
-			storetest.Must(t, err)
+			storetest.Must(t, storetest.Err(db.Migrate(t.Context(), noteSchema)))
 			db.Start(func(int) State { return &keptState{} })
 			test(t, db)
 		})

@@ -30,6 +30,23 @@ func (db *DB) Bound(ctx context.Context) (context.Context, context.CancelFunc) {
 	}
 }
 
+// Read runs a read, such as the Count of a query, with the limit of Bound, and translates its error.
+func Read[T any](ctx context.Context, db *DB, read func(context.Context) (T, error)) (T, error) {
+	ctx, cancel := db.Bound(ctx)
+	defer cancel()
+	value, err := read(ctx)
+	return value, Translate(err)
+}
+
+// Scan is Read for the rows of a query.
+func (db *DB) Scan(ctx context.Context, query interface {
+	Scan(ctx context.Context, to ...any) error
+}, to ...any) error {
+	ctx, cancel := db.Bound(ctx)
+	defer cancel()
+	return Translate(query.Scan(ctx, to...))
+}
+
 // boundPatiently limits an operation to Patience, and logs a wait once.
 func (db *DB) boundPatiently(ctx context.Context) (context.Context, context.CancelFunc) {
 	slow := db.logSlowWait()

@@ -13,6 +13,7 @@ import (
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/id"
 	"castellan/persistence/engine"
+	"castellan/persistence/record"
 )
 
 type Challenges struct{ db *engine.DB }
@@ -210,11 +211,9 @@ func (s Challenges) Open(ctx context.Context, userID string, now time.Time) ([]c
 	var rows []openRow
 	err := s.db.Find(ctx, &rows, "user_id = $1 AND state = 0 AND expires_at > $2", "created_at, id", userID,
 		engine.Millis(now))
-	out := make([]challenge.Ref, len(rows))
-	for i, r := range rows {
-		out[i] = challenge.Ref{ID: r.ID, Action: r.Action, CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt}
-	}
-	return out, err
+	return record.Each(rows, func(r openRow) challenge.Ref {
+		return challenge.Ref{ID: r.ID, Action: r.Action, CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt}
+	}), err
 }
 
 func (s Challenges) Pending(ctx context.Context, userID string, now time.Time) ([]challenge.Insert, error) {
@@ -263,12 +262,9 @@ func (s Challenges) States(ctx context.Context, ids []string) (map[string]challe
 }
 
 func (s Challenges) Stuck(ctx context.Context, before time.Time, max int) (ids []string, err error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
-	err = s.db.Conn(ctx).NewSelect().Table("challenge").Column("id").Where("state = 1").
-		Where("touched_at < ?", engine.Millis(before)).
-		Order("touched_at").Limit(int64(max)).Scan(ctx, &ids)
-	return ids, engine.Translate(err)
+	err = s.db.Scan(ctx, s.db.Conn(ctx).NewSelect().Table("challenge").Column("id").Where("state = 1").
+		Where("touched_at < ?", engine.Millis(before)).Order("touched_at").Limit(int64(max)), &ids)
+	return ids, err
 }
 
 // keepEvidence copies the challenges that an answer or a change of credentials has ended.
@@ -355,12 +351,10 @@ func (s Challenges) Pushes(ctx context.Context, userID string, max int, since ti
 		"(state <> 1 OR sent_at >= $3 OR number = (SELECT MAX(n.number) FROM push AS n WHERE n.user_id = $1) OR "+
 		"number = (SELECT MAX(o.number) FROM push AS o WHERE o.user_id = $1 AND o.sent_at < $3))",
 		"number DESC LIMIT $2", userID, int64(max)+22, engine.Millis(since))
-	out := make([]challenge.Push, len(rows))
-	for i, r := range rows {
-		out[i] = challenge.Push{ChallengeID: r.ChallengeID, UserID: r.UserID, Number: r.Number, SentAt: r.SentAt,
+	return record.Each(rows, func(r pushRow) challenge.Push {
+		return challenge.Push{ChallengeID: r.ChallengeID, UserID: r.UserID, Number: r.Number, SentAt: r.SentAt,
 			State: challenge.PushState(r.State), SettledAt: r.SettledAt}
-	}
-	return out, err
+	}), err
 }
 
 func (s Challenges) PurgePushes(ctx context.Context, before time.Time) error {

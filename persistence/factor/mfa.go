@@ -12,9 +12,7 @@ import (
 
 type MFA struct{ db *engine.DB }
 
-var _ mfa.Store = MFA{}
-
-func NewMFA(db *engine.DB) MFA { return MFA{db} }
+func NewMFA(db *engine.DB) mfa.Store { return MFA{db} }
 
 type mfaMethodRow struct {
 	bun.BaseModel `bun:"table:mfa_method,alias:m"`

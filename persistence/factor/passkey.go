@@ -14,9 +14,7 @@ import (
 
 type Passkeys struct{ db *engine.DB }
 
-var _ passkey.Store = Passkeys{}
-
-func NewPasskeys(db *engine.DB) Passkeys { return Passkeys{db} }
+func NewPasskeys(db *engine.DB) passkey.Store { return Passkeys{db} }
 
 type passkeyRow struct {
 	bun.BaseModel `bun:"table:passkey,alias:t"`

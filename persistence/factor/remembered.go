@@ -15,9 +15,7 @@ import (
 // Remembered keeps the clients that are remembered.
 type Remembered struct{ db *engine.DB }
 
-var _ remembered.Store = Remembered{}
-
-func NewRemembered(db *engine.DB) Remembered { return Remembered{db} }
+func NewRemembered(db *engine.DB) remembered.Store { return Remembered{db} }
 
 type rememberedRow struct {
 	bun.BaseModel `bun:"table:remembered,alias:r"`

@@ -17,9 +17,7 @@ import (
 // Errands keeps the operations of other services.
 type Errands struct{ db *engine.DB }
 
-var _ errand.Store = Errands{}
-
-func NewErrands(db *engine.DB) Errands { return Errands{db} }
+func NewErrands(db *engine.DB) errand.Store { return Errands{db} }
 
 type errandRow struct {
 	bun.BaseModel `bun:"table:errand,alias:e"`

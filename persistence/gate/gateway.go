@@ -16,9 +16,7 @@ import (
 // Gateways keeps the routes and the grants of the guard for gateways.
 type Gateways struct{ db *engine.DB }
 
-var _ gateway.Store = Gateways{}
-
-func NewGateways(db *engine.DB) Gateways { return Gateways{db} }
+func NewGateways(db *engine.DB) gateway.Store { return Gateways{db} }
 
 type guardRouteRow struct {
 	bun.BaseModel `bun:"table:guard_route,alias:r"`

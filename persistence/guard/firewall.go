@@ -12,9 +12,7 @@ import (
 
 type Firewall struct{ db *engine.DB }
 
-var _ firewall.Store = Firewall{}
-
-func NewFirewall(db *engine.DB) Firewall { return Firewall{db} }
+func NewFirewall(db *engine.DB) firewall.Store { return Firewall{db} }
 
 type firewallRow struct {
 	bun.BaseModel `bun:"table:firewall_rule,alias:f"`

@@ -23,19 +23,14 @@ var auditRows = record.Of(record.Table[auditRow, audit.Stored]{
 }, nil)
 
 func auditFilters(q audit.Query) []record.Filter {
-	fs := []record.Filter{record.Given("actor_id", q.ActorID), record.Given("action", q.Action)}
+	fs := []record.Filter{record.Given("actor_id", q.ActorID), record.Given("action", q.Action),
+		record.Between("at", q.From, q.To)}
 	for _, sought := range [...]struct{ column, value string }{{"user_id", q.UserID}, {"request_id", q.RequestID},
 		{"ip", q.IP}, {"target", q.Target}} {
 		if sought.value != "" {
 			// The second says that the index of the column, which has no blank, serves.
 			fs = append(fs, record.Is(sought.column, sought.value), record.Where("? <> ''", bun.Ident(sought.column)))
 		}
-	}
-	if !q.From.IsZero() {
-		fs = append(fs, record.Where("at >= ?", engine.Millis(q.From)))
-	}
-	if !q.To.IsZero() {
-		fs = append(fs, record.Where("at <= ?", engine.Millis(q.To)))
 	}
 	return fs
 }

@@ -8,13 +8,12 @@ import (
 
 	"castellan/domain/kit/change"
 	"castellan/persistence/engine"
+	"castellan/persistence/record"
 )
 
 type Changes struct{ db *engine.DB }
 
-var _ change.Store = Changes{}
-
-func NewChanges(db *engine.DB) Changes { return Changes{db} }
+func NewChanges(db *engine.DB) change.Store { return Changes{db} }
 
 type changeRow struct {
 	bun.BaseModel `bun:"table:change,alias:g"`
@@ -40,11 +39,9 @@ func (s Changes) Since(ctx context.Context, from time.Time) ([]change.Entry, err
 	var rows []changeRow
 	err := s.db.Conn(ctx).NewSelect().Model(&rows).Where("at >= ?", engine.Millis(from)).Order("id").Scan(ctx)
 	done(err == nil)
-	out := make([]change.Entry, len(rows))
-	for i, r := range rows {
-		out[i] = change.Entry{ID: r.ID, Note: change.Note{Topic: change.Topic(r.Topic), Key: r.Key}, At: engine.Time(r.At)}
-	}
-	return out, engine.Translate(err)
+	return record.Each(rows, func(r changeRow) change.Entry {
+		return change.Entry{ID: r.ID, Note: change.Note{Topic: change.Topic(r.Topic), Key: r.Key}, At: engine.Time(r.At)}
+	}), engine.Translate(err)
 }
 
 func (s Changes) Purge(ctx context.Context, before time.Time) error {

@@ -12,9 +12,7 @@ import (
 
 type Idempotency struct{ db *engine.DB }
 
-var _ idempotency.Store = Idempotency{}
-
-func NewIdempotency(db *engine.DB) Idempotency { return Idempotency{db} }
+func NewIdempotency(db *engine.DB) idempotency.Store { return Idempotency{db} }
 
 type idempotencyRow struct {
 	bun.BaseModel `bun:"table:idempotency,alias:i"`
@@ -32,14 +30,12 @@ var IdempotencyWrites = []engine.Kind{
 }
 
 func (s Idempotency) Find(ctx context.Context, id string, since time.Time) (idempotency.Record, error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
 	var r idempotencyRow
-	err := s.db.Conn(ctx).NewSelect().Model(&r).Where("id = ?", id).Where("created_at >= ?",
-		engine.Millis(since)).Scan(ctx)
+	err := s.db.Scan(ctx, s.db.Conn(ctx).NewSelect().Model(&r).Where("id = ?", id).
+		Where("created_at >= ?", engine.Millis(since)))
 	out := idempotency.Record{ID: r.ID, At: engine.Time(r.CreatedAt), Sealed: r.Sealed}
 	copy(out.BodyHash[:], r.BodyHash)
-	return out, engine.Translate(err)
+	return out, err
 }
 
 func (s Idempotency) Purge(ctx context.Context, before time.Time) error {

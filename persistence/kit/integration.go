@@ -94,11 +94,8 @@ const EventsOffset = "(SELECT COALESCE(MAX(events_offset), 0) FROM restore)"
 
 // lost reports whether a restore has lost the event at a place.
 func (s Integration) lost(ctx context.Context, tx int64) (bool, error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
-	n, err := s.db.Conn(ctx).NewSelect().Table("restore").Where("events_after < ?", tx).Where("events_from > ?", tx).
-		Count(ctx)
-	return n > 0, engine.Translate(err)
+	return engine.Read(ctx, s.db, s.db.Conn(ctx).NewSelect().Table("restore").Where("events_after < ?", tx).
+		Where("events_from > ?", tx).Exists)
 }
 
 // Events lists events in the order of their commits.

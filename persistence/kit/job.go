@@ -16,9 +16,7 @@ import (
 
 type Jobs struct{ db *engine.DB }
 
-var _ job.Store = Jobs{}
-
-func NewJobs(db *engine.DB) Jobs { return Jobs{db} }
+func NewJobs(db *engine.DB) job.Store { return Jobs{db} }
 
 type jobRow struct {
 	bun.BaseModel `bun:"table:job,alias:j"`
@@ -130,30 +128,23 @@ func (s Jobs) Get(ctx context.Context, id string) (job.Job, error) {
 }
 
 func (s Jobs) Started(ctx context.Context, kind string, keys []string) (started []string, err error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
-	err = s.db.Conn(ctx).NewSelect().Table("job").Column("key").Where("kind = ?", kind).
-		Where("key IN (?)", bun.List(keys)).Scan(ctx, &started)
-	return started, engine.Translate(err)
+	err = s.db.Scan(ctx, s.db.Conn(ctx).NewSelect().Table("job").Column("key").Where("kind = ?", kind).
+		Where("key IN (?)", bun.List(keys)), &started)
+	return started, err
 }
 
 func (s Jobs) Due(ctx context.Context, now time.Time, limit int) (ids []string, err error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
-	err = s.db.Conn(ctx).NewSelect().Table("job").Column("id").Where("next_at > 0").Where("next_at <= ?",
-		engine.Millis(now)).
-		Order("next_at").Limit(int64(limit)).Scan(ctx, &ids)
-	return ids, engine.Translate(err)
+	err = s.db.Scan(ctx, s.db.Conn(ctx).NewSelect().Table("job").Column("id").Where("next_at > 0").
+		Where("next_at <= ?", engine.Millis(now)).Order("next_at").Limit(int64(limit)), &ids)
+	return ids, err
 }
 
 func jobFilters(q job.Query) []record.Filter {
 	return []record.Filter{record.Given("kind", q.Kind), record.Given("state", string(q.State))}
 }
 
-func jobOrder(p job.Place) []any { return []any{p.ID} }
-
 func (s Jobs) List(ctx context.Context, q job.Query, p page.Query[job.Place]) (page.Of[job.Job], error) {
-	return record.ListPage(ctx, s.db, jobs, p, jobOrder, jobFilters(q))
+	return record.ListPage(ctx, s.db, jobs, p, record.ByID, jobFilters(q))
 }
 
 func (s Jobs) Items(ctx context.Context, q job.ItemQuery) ([]job.Item, error) {
@@ -178,13 +169,11 @@ func (s Jobs) Renew(ctx context.Context, id string) (n int64, err error) {
 // The index of what is due holds what is not over
 // and nothing else.
 func (s Jobs) Census(ctx context.Context, now time.Time) (out []job.Census, err error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
 	late := engine.Millis(now.Add(-job.Late))
-	err = s.db.Conn(ctx).NewSelect().Table("job").Column("kind", "state").ColumnExpr("COUNT(*) AS jobs").
+	err = s.db.Scan(ctx, s.db.Conn(ctx).NewSelect().Table("job").Column("kind", "state").ColumnExpr("COUNT(*) AS jobs").
 		ColumnExpr("SUM(CASE WHEN next_at < ? AND beat_at < ? THEN 1 ELSE 0 END) AS stuck", late, late).
-		Where("next_at > 0").Group("kind", "state").Scan(ctx, &out)
-	return out, engine.Translate(err)
+		Where("next_at > 0").Group("kind", "state"), &out)
+	return out, err
 }
 
 // Ids begin with the instant of their making, so what

@@ -14,9 +14,7 @@ import (
 
 type Parameters struct{ db *engine.DB }
 
-var _ parameter.Store = Parameters{}
-
-func NewParameters(db *engine.DB) Parameters { return Parameters{db} }
+func NewParameters(db *engine.DB) parameter.Store { return Parameters{db} }
 
 type parameterRow struct {
 	bun.BaseModel `bun:"table:parameter,alias:p"`

@@ -13,9 +13,7 @@ import (
 
 type Announcements struct{ db *engine.DB }
 
-var _ announcement.Store = Announcements{}
-
-func NewAnnouncements(db *engine.DB) Announcements { return Announcements{db} }
+func NewAnnouncements(db *engine.DB) announcement.Store { return Announcements{db} }
 
 // announcementLock is the key under which announcements change.
 const announcementLock = 0x616e6e6f756e6365 // "announce"
@@ -68,11 +66,9 @@ func (s Announcements) List(ctx context.Context, q announcement.Query) ([]announ
 }
 
 func (s Announcements) Slugs(ctx context.Context, base string) (slugs []string, err error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
-	err = s.db.Conn(ctx).NewSelect().Model((*announcementRow)(nil)).Column("slug").
-		Where("slug = ? OR slug LIKE ?", base, base+"-%").Scan(ctx, &slugs)
-	return slugs, engine.Translate(err)
+	err = s.db.Scan(ctx, s.db.Conn(ctx).NewSelect().Model((*announcementRow)(nil)).Column("slug").
+		Where("slug = ? OR slug LIKE ?", base, base+"-%"), &slugs)
+	return slugs, err
 }
 
 func (s Announcements) Add(ctx context.Context, a announcement.Announcement) (int64, error) {

@@ -15,9 +15,7 @@ import (
 
 type FourEyes struct{ db *engine.DB }
 
-var _ foureyes.Store = FourEyes{}
-
-func NewFourEyes(db *engine.DB) FourEyes { return FourEyes{db} }
+func NewFourEyes(db *engine.DB) foureyes.Store { return FourEyes{db} }
 
 type fourEyesRow struct {
 	bun.BaseModel `bun:"table:four_eyes,alias:f"`
@@ -79,11 +77,9 @@ func fourEyesFilters(q foureyes.Query) []record.Filter {
 	return all
 }
 
-func fourEyesOrder(p foureyes.Place) []any { return []any{p.ID} }
-
 func (s FourEyes) List(ctx context.Context, q foureyes.Query,
 	p page.Query[foureyes.Place]) (page.Of[foureyes.Request], error) {
-	got, err := record.ListPage(ctx, s.db, fourEyes, p, fourEyesOrder, fourEyesFilters(q))
+	got, err := record.ListPage(ctx, s.db, fourEyes, p, record.ByID, fourEyesFilters(q))
 	for i := range got.Records {
 		got.Records[i] = got.Records[i].At(q.Now)
 	}

@@ -80,10 +80,8 @@ func vpnFilters(q staffrequest.VPNQuery) []record.Filter {
 		record.Sent("type", q.Type)}
 }
 
-func approvalOrder(p staffrequest.Place) []any { return []any{p.ID} }
-
 func (s approvals[R, T, Q]) List(ctx context.Context, q Q, p page.Query[staffrequest.Place]) (page.Of[T], error) {
-	return record.ListPage(ctx, s.db, s.rows, p, approvalOrder, s.filters(q))
+	return record.ListPage(ctx, s.db, s.rows, p, record.ByID, s.filters(q))
 }
 
 func (s approvals[R, T, Q]) Add(ctx context.Context, r T) (int64, error) {

@@ -89,5 +89,5 @@ func riskyFilters(postgres bool) []record.Filter {
 }
 
 func (s Standings) Risky(ctx context.Context, _ struct{}, p page.Query[user.Place]) (page.Of[user.User], error) {
-	return record.ListPage(ctx, s.db, account.Accounts, p, account.AccountOrder, riskyFilters(s.db.Postgres()))
+	return record.ListPage(ctx, s.db, account.Accounts, p, record.ByID, riskyFilters(s.db.Postgres()))
 }

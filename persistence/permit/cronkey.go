@@ -13,9 +13,7 @@ import (
 
 type CronKeys struct{ db *engine.DB }
 
-var _ cronkey.Store = CronKeys{}
-
-func NewCronKeys(db *engine.DB) CronKeys { return CronKeys{db} }
+func NewCronKeys(db *engine.DB) cronkey.Store { return CronKeys{db} }
 
 type cronKeyRow struct {
 	bun.BaseModel `bun:"table:cron_key,alias:k"`

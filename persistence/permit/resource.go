@@ -16,9 +16,7 @@ import (
 
 type Resources struct{ db *engine.DB }
 
-var _ resource.Store = Resources{}
-
-func NewResources(db *engine.DB) Resources { return Resources{db} }
+func NewResources(db *engine.DB) resource.Store { return Resources{db} }
 
 // resourceLock is the key under which roles and the registry change.
 const resourceLock = 0x7265736f75726365 // "resource"
@@ -141,11 +139,9 @@ func logFilters(q resource.LogQuery) []record.Filter {
 		q.ResourceID)}
 }
 
-func logOrder(p resource.LogPlace) []any { return []any{p.ID} }
-
 func (s Resources) Log(ctx context.Context, q resource.LogQuery,
 	p page.Query[resource.LogPlace]) (page.Of[resource.LogEntry], error) {
-	return record.ListPage(ctx, s.db, grantLog, p, logOrder, logFilters(q))
+	return record.ListPage(ctx, s.db, grantLog, p, record.ByID, logFilters(q))
 }
 
 func memberFilters(q resource.MemberQuery) []record.Filter {
@@ -162,15 +158,12 @@ func (s Resources) Members(ctx context.Context, q resource.MemberQuery,
 }
 
 func (s Resources) HeldByAnother(ctx context.Context, role, userID string, demo bool) (bool, error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
 	q := s.db.Conn(ctx).NewSelect().Model((*account.RoleRow)(nil)).Join("JOIN users AS u ON u.id = r.user_id").
 		Where("r.role = ?", role).Where("r.user_id <> ?", userID).Where("u.status = ?", user.Active)
 	if !demo {
 		q = q.Where("NOT u.demo")
 	}
-	held, err := q.Exists(ctx)
-	return held, engine.Translate(err)
+	return engine.Read(ctx, s.db, q.Exists)
 }
 
 func (s Resources) AddType(ctx context.Context, t resource.Type) (int64, error) {

@@ -15,9 +15,7 @@ import (
 // ServiceKeys keeps the keys of service clients.
 type ServiceKeys struct{ db *engine.DB }
 
-var _ servicekey.Store = ServiceKeys{}
-
-func NewServiceKeys(db *engine.DB) ServiceKeys { return ServiceKeys{db} }
+func NewServiceKeys(db *engine.DB) servicekey.Store { return ServiceKeys{db} }
 
 type serviceKeyRow struct {
 	bun.BaseModel `bun:"table:service_key,alias:k"`

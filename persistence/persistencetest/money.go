@@ -49,8 +49,7 @@ func MoneyIn(t *testing.T, db *persistence.DB, now func() time.Time) *Money {
 	m.Ledger = &ledger.Ledger{Store: money.NewLedger(db), Commit: db, Now: now,
 		Decimals: func(_ context.Context, asset int64) (int, error) { return m.Currencies.Catalog().Decimals(asset) }}
 	t.Cleanup(func() {
-		_, err := ledger.Verify(context.Background(), money.NewLedger(db))
-		storetest.Must(t, err)
+		storetest.Must(t, storetest.Err(ledger.Verify(context.Background(), money.NewLedger(db))))
 	})
 	return m
 }

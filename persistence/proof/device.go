@@ -14,9 +14,7 @@ import (
 
 type Devices struct{ db *engine.DB }
 
-var _ device.Store = Devices{}
-
-func NewDevices(db *engine.DB) Devices { return Devices{db} }
+func NewDevices(db *engine.DB) device.Store { return Devices{db} }
 
 type deviceRow struct {
 	bun.BaseModel `bun:"table:device,alias:t"`
@@ -104,12 +102,9 @@ func (s Devices) List(ctx context.Context, userID string) ([]device.Device, erro
 }
 
 func (s Devices) Shared(ctx context.Context, userID, other string) (bool, error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
-	found, err := s.db.Conn(ctx).NewSelect().TableExpr("device AS a").
+	return engine.Read(ctx, s.db, s.db.Conn(ctx).NewSelect().TableExpr("device AS a").
 		Join("JOIN device AS b ON b.public_key = a.public_key").
-		Where("a.user_id = ?", userID).Where("b.user_id = ?", other).Exists(ctx)
-	return found, engine.Translate(err)
+		Where("a.user_id = ?", userID).Where("b.user_id = ?", other).Exists)
 }
 
 func (s Devices) Purge(ctx context.Context, now time.Time) error {

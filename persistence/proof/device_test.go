@@ -39,8 +39,7 @@ func TestDamagedDevice(t *testing.T) {
 	_, key := devicetest.Signer(t, device.ES256)
 	storetest.Must(t, db.Commit(ctx, device.Add{Device: device.Device{ID: "d1", UserID: "u1", Key: key,
 		Status: device.Active, CreatedAt: usertest.Now}}))
-	_, err := proof.NewDevices(db).Get(ctx, "d1")
-	storetest.Must(t, err)
+	storetest.Must(t, storetest.Err(proof.NewDevices(db).Get(ctx, "d1")))
 	persistencetest.Exec(t, db, "UPDATE device SET public_key = 'x'")
 	storetest.Wants(t, storetest.Err(proof.NewDevices(db).Get(ctx, "d1")), fault.Internal)
 }

@@ -13,9 +13,7 @@ import (
 // UserLinks keeps the subjects of other login services that are accounts here.
 type UserLinks struct{ db *engine.DB }
 
-var _ issuer.Store = UserLinks{}
-
-func NewUserLinks(db *engine.DB) UserLinks { return UserLinks{db} }
+func NewUserLinks(db *engine.DB) issuer.Store { return UserLinks{db} }
 
 type userLinkRow struct {
 	bun.BaseModel `bun:"table:user_link,alias:l"`

@@ -9,6 +9,7 @@ import (
 	"castellan/domain/kit/keyring"
 	"castellan/domain/proof/totp"
 	"castellan/persistence/engine"
+	"castellan/persistence/record"
 )
 
 type TOTP struct{ db *engine.DB }
@@ -102,10 +103,8 @@ func (s TOTP) Get(ctx context.Context, userID string) (totp.Definition, error) {
 func (s TOTP) Codes(ctx context.Context, userID, id string) ([]totp.RecoveryCode, error) {
 	var rows []recoveryRow
 	err := s.db.Find(ctx, &rows, "user_id = $1 AND totp_id = $2", "number", userID, id)
-	out := make([]totp.RecoveryCode, len(rows))
-	for i, r := range rows {
-		out[i] = totp.RecoveryCode{Number: r.Number, Sum: keyring.Sum{Key: r.HashKey, Sum: r.Hash},
+	return record.Each(rows, func(r recoveryRow) totp.RecoveryCode {
+		return totp.RecoveryCode{Number: r.Number, Sum: keyring.Sum{Key: r.HashKey, Sum: r.Hash},
 			UsedAt: engine.Time(r.UsedAt)}
-	}
-	return out, err
+	}), err
 }

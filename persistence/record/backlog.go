@@ -23,14 +23,12 @@ func (t Table[R, T]) Backlog(ctx context.Context, db *engine.DB, most int, since
 
 // ReadBacklog runs a query of Backlog with the same most.
 func ReadBacklog(ctx context.Context, db *engine.DB, most int, query *bun.SelectQuery) (out page.Backlog, err error) {
-	ctx, cancel := db.Bound(ctx)
-	defer cancel()
 	var row struct {
 		Found int
 		Since *int64
 	}
-	if err := query.Scan(ctx, &row); err != nil {
-		return out, engine.Translate(err)
+	if err := db.Scan(ctx, query, &row); err != nil {
+		return out, err
 	}
 	if row.Since != nil {
 		out.Oldest = engine.Time(*row.Since)

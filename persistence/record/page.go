@@ -24,6 +24,9 @@ func ListPage[R, T, M any](ctx context.Context, db *engine.DB, t Table[R, T], q 
 	return out, err
 }
 
+// ByID returns the values of a mark that is an id.
+func ByID[M ~struct{ ID K }, K any](mark M) []any { return []any{struct{ ID K }(mark).ID} }
+
 // PartOf is a page and one record more, which tells that the list goes on.
 func PartOf[M any](q page.Query[M], values func(M) []any, fs []Filter) Part {
 	p := Part{Where: fs}

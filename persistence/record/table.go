@@ -13,6 +13,7 @@ import (
 	"database/sql"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/uptrace/bun"
 
@@ -93,6 +94,18 @@ func Among[V any](column string, values []V) Filter {
 	return Where("? IN (?)", bun.Ident(column), bun.List(values))
 }
 
+// Between is a filter by a time from one instant to another, both included; a zero instant is no bound.
+func Between(column string, from, to time.Time) Filter {
+	f := Filter{}
+	if !from.IsZero() {
+		f = Where("? >= ?", bun.Ident(column), engine.Millis(from))
+	}
+	if !to.IsZero() {
+		f = Where("? <= ?", bun.Ident(column), engine.Millis(to)).And(f)
+	}
+	return f
+}
+
 // And holds where both do; a filter by nothing adds nothing.
 func (f Filter) And(g Filter) Filter {
 	if g.text == "" {
@@ -160,7 +173,7 @@ func selected(q *bun.SelectQuery, order Keyset, join func(*bun.SelectQuery) *bun
 func (t Table[R, T]) List(ctx context.Context, db *engine.DB, p Part) ([]T, error) {
 	var rows []R
 	if err := read(ctx, db, &rows, t.Order, t.Join, p, nil); err != nil {
-		return nil, engine.Translate(err)
+		return nil, err
 	}
 	return t.records(rows)
 }
@@ -169,13 +182,20 @@ func (t Table[R, T]) List(ctx context.Context, db *engine.DB, p Part) ([]T, erro
 // of a table are compiled for each.
 func read(ctx context.Context, db *engine.DB, model any, order Keyset, join func(*bun.SelectQuery) *bun.SelectQuery,
 	p Part, with func(*bun.SelectQuery) *bun.SelectQuery) error {
-	ctx, cancel := db.Bound(ctx)
-	defer cancel()
 	q := selected(db.Conn(ctx).NewSelect().Model(model), order, join, p)
 	if with != nil {
 		q = with(q)
 	}
-	return q.Scan(ctx)
+	return db.Scan(ctx, q)
+}
+
+// Each converts rows by a function that has no error.
+func Each[R, T any](rows []R, of func(R) T) []T {
+	out := make([]T, len(rows))
+	for i, r := range rows {
+		out[i] = of(r)
+	}
+	return out
 }
 
 func (t Table[R, T]) records(rows []R) ([]T, error) {
@@ -196,14 +216,12 @@ func (t Table[R, T]) Count(ctx context.Context, db *engine.DB, fs ...Filter) (in
 
 func count(ctx context.Context, db *engine.DB, model any, join func(*bun.SelectQuery) *bun.SelectQuery, fs []Filter,
 ) (int, error) {
-	ctx, cancel := db.Bound(ctx)
-	defer cancel()
 	q := Filtered(db.Conn(ctx).NewSelect().Model(model), fs)
 	if join != nil {
 		q = join(q)
 	}
-	n, err := q.Count(ctx)
-	return int(n), engine.Translate(err)
+	n, err := engine.Read(ctx, db, q.Count)
+	return int(n), err
 }
 
 // Find reads the first row, in the order of the table, for which all filters hold; RECORD_NOT_FOUND.

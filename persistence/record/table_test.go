@@ -117,8 +117,7 @@ func TestTable(t *testing.T) {
 func TestTableChangesQueue(t *testing.T) {
 	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		createLabels(t, db)
-		_, err := labels.Add(t.Context(), db, label{Name: "n"})
-		storetest.Must(t, err)
+		storetest.Must(t, storetest.Err(labels.Add(t.Context(), db, label{Name: "n"})))
 		errs := make(chan error)
 		for range 20 {
 			go func() {

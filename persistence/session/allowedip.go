@@ -15,9 +15,7 @@ import (
 
 type AllowedIPs struct{ db *engine.DB }
 
-var _ allowedip.Store = AllowedIPs{}
-
-func NewAllowedIPs(db *engine.DB) AllowedIPs { return AllowedIPs{db} }
+func NewAllowedIPs(db *engine.DB) allowedip.Store { return AllowedIPs{db} }
 
 type allowedRow struct {
 	bun.BaseModel `bun:"table:allowed_ip,alias:a"`

@@ -13,9 +13,7 @@ import (
 
 type Geofilters struct{ db *engine.DB }
 
-var _ geofilter.Store = Geofilters{}
-
-func NewGeofilters(db *engine.DB) Geofilters { return Geofilters{db} }
+func NewGeofilters(db *engine.DB) geofilter.Store { return Geofilters{db} }
 
 type countryRow struct {
 	bun.BaseModel `bun:"table:geofilter_country,alias:g"`

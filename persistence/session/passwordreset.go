@@ -8,13 +8,12 @@ import (
 
 	"castellan/domain/session/replace"
 	"castellan/persistence/engine"
+	"castellan/persistence/record"
 )
 
 type ResetTokens struct{ db *engine.DB }
 
-var _ replace.Store = ResetTokens{}
-
-func NewResetTokens(db *engine.DB) ResetTokens { return ResetTokens{db} }
+func NewResetTokens(db *engine.DB) replace.Store { return ResetTokens{db} }
 
 type resetTokenRow struct {
 	bun.BaseModel `bun:"table:reset_token,alias:t"`
@@ -35,20 +34,13 @@ var ResetWrites = []engine.Kind{
 	engine.Update("INSERT INTO reset_token (user_id, id, cv, created_at, expires_at) "+
 		"SELECT v.user_id, v.id, v.cv, v.created_at, v.expires_at {FROM v} WHERE TRUE ON CONFLICT (user_id) DO UPDATE "+
 		"SET id = excluded.id, cv = excluded.cv, created_at = excluded.created_at, expires_at = excluded.expires_at",
-		func(w replace.Issue) resetTokenRow {
-			return resetTokenRow{UserID: w.UserID, ID: w.ID, CV: w.CV, CreatedAt: engine.Millis(w.CreatedAt),
-				ExpiresAt: engine.Millis(w.ExpiresAt)}
-		}),
+		func(w replace.Issue) resetTokenRow { return resetTokens.Row(w.Token) }),
 }
 
+var resetTokens = record.Of(record.Table[resetTokenRow, replace.Token]{}, nil)
+
 func (s ResetTokens) Token(ctx context.Context, id string) (replace.Token, error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
-	var r resetTokenRow
-	err := s.db.Conn(ctx).NewSelect().Model(&r).Where("id = ?", id).Scan(ctx)
-	return replace.Token{ID: r.ID, UserID: r.UserID, CV: r.CV, CreatedAt: engine.Time(r.CreatedAt),
-			ExpiresAt: engine.Time(r.ExpiresAt)},
-		engine.Translate(err)
+	return resetTokens.Find(ctx, s.db, record.Is("id", id))
 }
 
 func (s ResetTokens) Purge(ctx context.Context, expired time.Time) error {

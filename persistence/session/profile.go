@@ -13,9 +13,7 @@ import (
 
 type Profiles struct{ db *engine.DB }
 
-var _ profile.Store = Profiles{}
-
-func NewProfiles(db *engine.DB) Profiles { return Profiles{db} }
+func NewProfiles(db *engine.DB) profile.Store { return Profiles{db} }
 
 type mailChangeRow struct {
 	bun.BaseModel `bun:"table:email_change,alias:e"`
@@ -37,14 +35,7 @@ var mailChanges = record.Of(record.Table[mailChangeRow, profile.MailChange]{
 }, record.Names{"OldEmail": "Old", "NewEmail": "New", "CreatedAt": "At"})
 
 func mailChangeFilters(q profile.Query) []record.Filter {
-	fs := []record.Filter{record.Is("user_id", q.UserID)}
-	if !q.From.IsZero() {
-		fs = append(fs, record.Where("created_at >= ?", engine.Millis(q.From)))
-	}
-	if !q.To.IsZero() {
-		fs = append(fs, record.Where("created_at <= ?", engine.Millis(q.To)))
-	}
-	return fs
+	return []record.Filter{record.Is("user_id", q.UserID), record.Between("created_at", q.From, q.To)}
 }
 
 func mailChangeOrder(p profile.Place) []any { return []any{engine.Millis(p.At), p.ID} }

@@ -23,9 +23,7 @@ import (
 
 type Sessions struct{ db *engine.DB }
 
-var _ session.Store = Sessions{}
-
-func NewSessions(db *engine.DB) Sessions { return Sessions{db} }
+func NewSessions(db *engine.DB) session.Store { return Sessions{db} }
 
 type sessionRow struct {
 	bun.BaseModel `bun:"table:session,alias:s"`
@@ -209,15 +207,13 @@ var RefusedDeltas = []engine.Kind{
 }
 
 func (s Sessions) TakeRefused(ctx context.Context, before time.Time, limit int) ([]session.Refused, error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
 	conn := s.db.Conn(ctx)
 	oldest := conn.NewSelect().Model((*refusedRow)(nil)).Column("id").
 		Where("id < ?", session.Refused{Minute: before.Add(time.Minute - 1)}.Delta()).Order("id").Limit(int64(limit))
 	var rows []refusedRow
-	if err := conn.NewDelete().Model((*refusedRow)(nil)).Where("id IN (?)", oldest).Returning("id, count").
-		Scan(ctx, &rows); err != nil {
-		return nil, engine.Translate(err)
+	if err := s.db.Scan(ctx, conn.NewDelete().Model((*refusedRow)(nil)).Where("id IN (?)", oldest).
+		Returning("id, count"), &rows); err != nil {
+		return nil, err
 	}
 	sorting.Func(rows, func(a, b refusedRow) int { return strings.Compare(a.ID, b.ID) })
 	out := make([]session.Refused, len(rows))
@@ -275,11 +271,8 @@ func (s Sessions) Proved(ctx context.Context, uses []commit.Write, now time.Time
 			ids = append(ids, see.ID)
 		}
 	}
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
-	found, err := s.db.Conn(ctx).NewSelect().Table("device_proof").Where("id IN (?)", bun.List(ids)).
-		Where("expires_at > ?", engine.Millis(now)).Exists(ctx)
-	return found, engine.Translate(err)
+	return engine.Read(ctx, s.db, s.db.Conn(ctx).NewSelect().Table("device_proof").Where("id IN (?)", bun.List(ids)).
+		Where("expires_at > ?", engine.Millis(now)).Exists)
 }
 
 func (s Sessions) List(ctx context.Context, userID string, now time.Time, limit int) ([]session.Session, error) {
@@ -291,21 +284,18 @@ func (s Sessions) Count(ctx context.Context, userID string, now time.Time) (int,
 }
 
 func (s Sessions) Revoked(ctx context.Context, since time.Time) ([]session.Revocation, error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
 	db := s.db.Conn(ctx)
 	var ended []sessionRow
-	err := db.NewSelect().Model(&ended).Column("id", "user_id", "ended_at").Where("ended_at > 0").
-		Where("ended_at >= ?", engine.Millis(since)).Scan(ctx)
+	err := s.db.Scan(ctx, db.NewSelect().Model(&ended).Column("id", "user_id", "ended_at").Where("ended_at > 0").
+		Where("ended_at >= ?", engine.Millis(since)))
 	if err != nil {
-		return nil, engine.Translate(err)
+		return nil, err
 	}
 	var raised []raisedRow
-	err = db.NewSelect().Model(&raised).Column("id", "sv", "sv_at").Where("sv_at > 0").Where("sv_at >= ?",
-		engine.Millis(since)).
-		Scan(ctx)
+	err = s.db.Scan(ctx, db.NewSelect().Model(&raised).Column("id", "sv", "sv_at").Where("sv_at > 0").
+		Where("sv_at >= ?", engine.Millis(since)))
 	if err != nil {
-		return nil, engine.Translate(err)
+		return nil, err
 	}
 	out := make([]session.Revocation, 0, len(ended)+len(raised))
 	for _, r := range ended {
@@ -343,11 +333,9 @@ func (r refusedLoginRow) login() (session.Login, error) {
 			Limit: int(r.AttemptLimit), LockedUntil: engine.Time(r.LockedUntil)}}}, nil
 }
 
-func loginOrder(p session.LoginPlace) []any { return []any{p.ID} }
-
 func (s Sessions) Logins(ctx context.Context, userID string,
 	q page.Query[session.LoginPlace]) (page.Of[session.Login], error) {
-	return record.ListPage(ctx, s.db, logins, q, loginOrder, []record.Filter{record.Is("user_id", userID)})
+	return record.ListPage(ctx, s.db, logins, q, record.ByID, []record.Filter{record.Is("user_id", userID)})
 }
 
 func (s Sessions) LoginsFrom(ctx context.Context, ip string, limit int) ([]session.Login, error) {
@@ -359,7 +347,7 @@ func refusedFilters() []record.Filter { return []record.Filter{record.Where("NOT
 
 func (s Sessions) RefusedLogins(ctx context.Context, _ struct{},
 	q page.Query[session.LoginPlace]) (page.Of[session.Login], error) {
-	return record.ListPage(ctx, s.db, refusedLogins, q, loginOrder, refusedFilters())
+	return record.ListPage(ctx, s.db, refusedLogins, q, record.ByID, refusedFilters())
 }
 
 // Ids begin with the instant of their making, so

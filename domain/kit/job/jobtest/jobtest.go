@@ -60,13 +60,10 @@ func start(t *testing.T, s job.Store, c commit.Committer, kind, key string) job.
 // set saves the job that f returns, with writes.
 func set(t *testing.T, s job.Store, c commit.Committer, id string, f func(*job.Job), ws ...commit.Write) job.Job {
 	t.Helper()
-	j, err := s.Get(t.Context(), id)
-	must(t, err)
+	j := storetest.Value(s.Get(t.Context(), id))(t)
 	f(&j)
 	must(t, c.Commit(t.Context(), append(ws, job.Save{Job: j})...))
-	j, err = s.Get(t.Context(), id)
-	must(t, err)
-	return j
+	return storetest.Value(s.Get(t.Context(), id))(t)
 }
 
 func roundTrip(t *testing.T, s job.Store, c commit.Committer) {
@@ -74,8 +71,7 @@ func roundTrip(t *testing.T, s job.Store, c commit.Committer) {
 	if j.Key != j.ID || j.State != job.Queued || j.ActorID != "u1" || string(j.Params) != j.ID+" 1" {
 		t.Errorf("%+v", j)
 	}
-	read, err := s.Get(t.Context(), j.ID)
-	must(t, err)
+	read := storetest.Value(s.Get(t.Context(), j.ID))(t)
 	storetest.Same(t, read, j)
 	want := job.Job{ID: j.ID, Kind: "k", Key: j.ID, State: job.Failed, Version: 1, Cancel: true, Cursor: "c", Total: 9,
 		Counts: job.Counts{Done: 1, Failed: 2, Unknown: 3, Skipped: 4}, Attempts: 5, NextAt: now.Add(1e6),
@@ -152,14 +148,11 @@ func due(t *testing.T, s job.Store, c commit.Committer) {
 	set(t, s, c, b.ID, func(j *job.Job) { j.NextAt, j.BeatAt = now.Add(-2*time.Minute), now.Add(-2*time.Minute) })
 	set(t, s, c, later.ID, func(j *job.Job) { j.NextAt, j.State = now.Add(time.Millisecond), job.Paused })
 	set(t, s, c, over.ID, func(j *job.Job) { j.NextAt, j.State = time.Time{}, job.Done })
-	ids, err := s.Due(t.Context(), now, 9)
-	must(t, err)
+	ids := storetest.Value(s.Due(t.Context(), now, 9))(t)
 	storetest.Same(t, ids, []string{b.ID, a.ID})
-	ids, err = s.Due(t.Context(), now.Add(time.Millisecond), 1)
-	must(t, err)
+	ids = storetest.Value(s.Due(t.Context(), now.Add(time.Millisecond), 1))(t)
 	storetest.Same(t, ids, []string{b.ID})
-	census, err := s.Census(t.Context(), now)
-	must(t, err)
+	census := storetest.Value(s.Census(t.Context(), now))(t)
 	slices.SortFunc(census, func(a, b job.Census) int { return a.Jobs - b.Jobs })
 	storetest.Same(t, census, []job.Census{{Kind: "k", State: job.Paused, Jobs: 1},
 		{Kind: "k", State: job.Queued, Jobs: 2, Stuck: 1}})
@@ -214,8 +207,7 @@ func items(t *testing.T, s job.Store, c commit.Committer) {
 	read := func(q job.ItemQuery) (ns []int64) {
 		t.Helper()
 		q.JobID = j.ID
-		all, err := s.Items(t.Context(), q)
-		must(t, err)
+		all := storetest.Value(s.Items(t.Context(), q))(t)
 		for _, i := range all {
 			ns = append(ns, i.N)
 		}
@@ -249,8 +241,7 @@ func cancel(t *testing.T, s job.Store, c commit.Committer) {
 		for range 2 { // a second call changes nothing
 			must(t, service(s, c).Cancel(t.Context(), person, j.ID))
 		}
-		got, err := s.Get(t.Context(), j.ID)
-		must(t, err)
+		got := storetest.Value(s.Get(t.Context(), j.ID))(t)
 		if got.State != want.state || got.Cancel != want.cancel || got.NextAt.IsZero() != (want.state == job.Cancelled) ||
 			want.state == job.Cancelled && (got.Skipped != 5 || !got.FinishedAt.Equal(now)) {
 			t.Errorf("%s: %+v", state, got)

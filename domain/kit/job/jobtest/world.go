@@ -68,9 +68,7 @@ func (w *world) start(kind string) string {
 
 func (w *world) get(id string) job.Job {
 	w.Helper()
-	j, err := w.Store.Get(w.Context(), id)
-	must(w, err)
-	return j
+	return storetest.Value(w.Store.Get(w.Context(), id))(w)
 }
 
 // step takes one step and returns the job after it.
@@ -130,8 +128,7 @@ func (w *world) wantsCounts(id string, total int64, want job.Counts) {
 	w.Helper()
 	j := w.get(id)
 	storetest.Same(w, [2]any{j.Total, j.Counts}, [2]any{total, want})
-	all, err := w.Store.Items(w.Context(), job.ItemQuery{JobID: id})
-	must(w, err)
+	all := storetest.Value(w.Store.Items(w.Context(), job.ItemQuery{JobID: id}))(w)
 	rows := map[job.ItemState]int64{}
 	for _, i := range all {
 		rows[i.State]++
