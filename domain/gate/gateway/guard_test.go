@@ -44,7 +44,7 @@ func (s statements) ReadStatement(typ, raw string, claims any) error {
 type gate struct {
 	*gateway.Guard
 	t       *testing.T
-	store   gatestore.Gateways
+	store   gateway.Store
 	now     time.Time
 	user    gateway.User
 	started []challenge.StartRequest
