@@ -86,6 +86,13 @@ func (c Changes) writes(by audit.By, action string, d Done) []commit.Write {
 	return all
 }
 
+// Set sets a field to the sent value; nil leaves it unchanged.
+func Set[T any](field, sent *T) {
+	if sent != nil {
+		*field = *sent
+	}
+}
+
 // Differ names the exported fields in which two values of one struct type differ: an audit row names the changed fields
 // and not their texts.
 func Differ[T any](before, after T) string {

@@ -122,17 +122,11 @@ func (s *Service) ChangeDetails(ctx context.Context, by audit.By, changes []Chan
 // apply applies the change and describes it.
 func (s *Service) apply(c Change, d *Detail) string {
 	before := *d
-	if c.Title != nil {
-		d.Title = *c.Title
-	}
+	admin.Set(&d.Title, c.Title)
+	admin.Set(&d.OrderNo, c.OrderNo)
+	admin.Set(&d.ContractID, c.ContractID)
 	if c.Content != nil {
 		s.written(d, *c.Content)
-	}
-	if c.OrderNo != nil {
-		d.OrderNo = *c.OrderNo
-	}
-	if c.ContractID != nil {
-		d.ContractID = *c.ContractID
 	}
 	return strings.TrimSpace(number(d.ID) + " " + admin.Difference(before, *d))
 }

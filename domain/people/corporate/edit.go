@@ -2,6 +2,7 @@ package corporate
 
 import (
 	"castellan/domain/account/user"
+	"castellan/domain/kit/admin"
 	"castellan/domain/kit/fault"
 )
 
@@ -37,13 +38,13 @@ func (e Edit) Check() error {
 }
 
 func (e Edit) apply(u User) User {
-	set(&u.UserID, e.UserID)
-	set(&u.CorporateUserID, e.CorporateUserID)
-	set(&u.Status, e.Status)
-	set(&u.Role, e.Role)
-	set(&u.CountryCode, e.CountryCode)
-	set(&u.PhoneNumber, e.PhoneNumber)
-	set(&u.Email, e.Email)
+	admin.Set(&u.UserID, e.UserID)
+	admin.Set(&u.CorporateUserID, e.CorporateUserID)
+	admin.Set(&u.Status, e.Status)
+	admin.Set(&u.Role, e.Role)
+	admin.Set(&u.CountryCode, e.CountryCode)
+	admin.Set(&u.PhoneNumber, e.PhoneNumber)
+	admin.Set(&u.Email, e.Email)
 	return u
 }
 
@@ -55,10 +56,4 @@ func (e Edit) canonical(u User) (User, error) {
 		edited.PhoneNumber = "+" + edited.CountryCode + edited.PhoneNumber
 	}
 	return edited.Canonical()
-}
-
-func set[T any](field, sent *T) {
-	if sent != nil {
-		*field = *sent
-	}
 }

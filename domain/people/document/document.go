@@ -14,6 +14,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"castellan/domain/kit/admin"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/legible"
 	"castellan/domain/kit/picture"
@@ -149,20 +150,12 @@ type Change struct {
 func (c Change) decides() bool { return c.Status != nil || c.Reason != nil || c.Type != nil }
 
 func (c Change) apply(d Document) Document {
-	if c.Description != nil {
-		d.Description = *c.Description
-	}
-	if c.Reason != nil {
-		d.Reason = *c.Reason
-	}
+	admin.Set(&d.Description, c.Description)
+	admin.Set(&d.Reason, c.Reason)
+	admin.Set(&d.Status, c.Status)
+	admin.Set(&d.Type, c.Type)
 	if c.DescriptionTexts != nil {
 		d.DescriptionTexts = c.DescriptionTexts
-	}
-	if c.Status != nil {
-		d.Status = *c.Status
-	}
-	if c.Type != nil {
-		d.Type = *c.Type
 	}
 	return d
 }
