@@ -12,7 +12,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"castellan/domain/account/user"
 	"castellan/domain/delivery/message"
@@ -279,6 +278,3 @@ func (s *Service) text(ctx context.Context, j job.Job, userID string) ([]commit.
 	return s.Post.Send(ctx, j.ID+"-"+userID, u.ID,
 		message.Rendered{Channel: message.SMS, To: u.Phone, Text: p.Message.Body, Language: u.Language})
 }
-
-// now returns the current time of the changes.
-func (s *Service) now() time.Time { return s.Changes.Now() }

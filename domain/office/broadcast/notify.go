@@ -32,7 +32,7 @@ func (s *Service) notify(ctx context.Context, j job.Job, userID string) ([]commi
 	var writes []commit.Write
 	served := slices.Contains(p.Channels, parameter.InApp)
 	if served {
-		writes = append(writes, notification.Add{Notification: notification.New(s.now(), u.ID, p.Message)})
+		writes = append(writes, notification.Add{Notification: notification.New(s.Changes.Now(), u.ID, p.Message)})
 	}
 	campaign := p.Message.Topic == campaigns
 	if slices.Contains(p.Channels, parameter.Mail) && u.Email != "" && (!campaign || u.Campaigns.Mail) {
