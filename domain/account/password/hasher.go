@@ -211,9 +211,14 @@ func (p *Place) Hash(ctx context.Context, password string) (phc string, err erro
 // own is the Caller of the service itself.
 var own = Caller{Known: true}
 
-// Hash is Admit, Place.Hash and Leave for the service itself.
+// Hash is HashFor the service itself.
 func (h *Hasher) Hash(ctx context.Context, password string) (string, error) {
-	p, err := h.Admit(own)
+	return h.HashFor(ctx, own, password)
+}
+
+// HashFor is Admit, Place.Hash and Leave.
+func (h *Hasher) HashFor(ctx context.Context, who Caller, password string) (string, error) {
+	p, err := h.Admit(who)
 	if err != nil {
 		return "", err
 	}

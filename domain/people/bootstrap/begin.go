@@ -64,8 +64,7 @@ const (
 
 // admit counts a request of the caller's network, right or wrong.
 func (s *Service) admit(ctx context.Context, by audit.By) error {
-	a, _ := netip.ParseAddr(by.IP) // an invalid address has the prefix ""
-	attempt, err := s.Tries.Charge(ctx, "setup/"+client.Prefix(a), "")
+	attempt, err := s.Tries.Charge(ctx, "setup/"+client.PrefixOf(by.IP), "")
 	if err == nil {
 		attempt.Wrong() // meaning: it counts
 	}
@@ -88,7 +87,9 @@ func (s *Service) Begin(ctx context.Context, by audit.By, token string, details 
 	if d.User, err = s.account(details); err != nil {
 		return b, err
 	}
-	if d.Hash, err = s.hash(ctx, by.IP, details.Password); err != nil {
+	ip, _ := netip.ParseAddr(by.IP)
+	caller := password.Caller{Site: client.Site(ip), Since: s.Now()}
+	if d.Hash, err = s.Hasher.HashFor(ctx, caller, details.Password); err != nil {
 		return b, err
 	}
 	switch d.Method {
@@ -129,16 +130,6 @@ func (s *Service) account(d Details) (u user.User, err error) {
 	u.CountryCode, u.Phone, u.Email, u.Name, u.Surname = dial, is.Phone, is.Mail, d.Name, d.Surname
 	u.Roles = []string{user.RoleAdmin}
 	return u, nil
-}
-
-func (s *Service) hash(ctx context.Context, ip, secret string) (string, error) {
-	a, _ := netip.ParseAddr(ip)
-	place, err := s.Hasher.Admit(password.Caller{Site: client.Site(a), Since: s.Now()})
-	defer place.Leave()
-	if err != nil {
-		return "", err
-	}
-	return place.Hash(ctx, secret)
 }
 
 // Proof is the second step of the page: a code of the authenticator, or the RegistrationResponseJSON of a passkey with

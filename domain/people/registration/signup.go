@@ -136,7 +136,7 @@ func (s *SignUps) Start(ctx context.Context, r SignUp, from challenge.Starter) (
 	if err != nil {
 		return started, err
 	}
-	c.Hash, err = s.hash(ctx, caller, r.Password)
+	c.Hash, err = s.Hasher.HashFor(ctx, caller, r.Password)
 	if err = settle(err); err != nil {
 		return started, err
 	}
@@ -164,15 +164,6 @@ func (s *SignUps) caller(ip string) password.Caller {
 		origin.Site = s.Place(origin)
 	}
 	return password.Caller{Site: origin.Site, Since: time.Now()}
-}
-
-func (s *SignUps) hash(ctx context.Context, caller password.Caller, secret string) (string, error) {
-	place, err := s.Hasher.Admit(caller)
-	defer place.Leave()
-	if err != nil {
-		return "", err
-	}
-	return place.Hash(ctx, secret)
 }
 
 // concealed is the concealed form of a phone number or a mail address in rows, current and former.
