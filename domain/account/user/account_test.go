@@ -46,9 +46,7 @@ func TestTakesSMS(t *testing.T) {
 			t.Errorf("%s: %t", name, !c.want)
 		}
 	}
-	if n := (user.SMSCount{Filtered: 1, NoNumber: 20, NoCampaign: 300, Recipients: 4000}).Known(); n != 4321 {
-		t.Errorf("%d known", n)
-	}
+	storetest.Equal(t, user.SMSCount{Filtered: 1, NoNumber: 20, NoCampaign: 300, Recipients: 4000}.Known(), 4321)
 }
 
 // A new account is active and takes campaigns; its credentials have the first version.
@@ -75,9 +73,7 @@ func TestValidTaxNumber(t *testing.T) {
 				valid++
 			}
 		}
-		if valid != 1 {
-			t.Errorf("%d last digits fit %s", valid, known[:9])
-		}
+		storetest.Equal(t, valid, 1, "last digits that fit", known[:9])
 	}
 	for _, wrong := range []string{"", "123456789", "12345678901", "1234567891", "123456789x", " 234567890", "-234567890",
 		"\u0661234567890", strings.Repeat("9", 100)} {

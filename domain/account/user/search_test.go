@@ -49,9 +49,7 @@ func TestPlaceholder(t *testing.T) {
 		if u.CountryCode != "90" || u.Phone != want || u.Reachable() != "" || u.Account().Phone != "" {
 			t.Errorf("%d: %+v, reachable as %q", n, u, u.Reachable())
 		}
-		if err := (Add{User: u}).Validate(); err != nil {
-			t.Error(err)
-		}
+		storetest.Must(t, Add{User: u}.Validate())
 	}
 	for _, phone := range []string{"+905320000000", "+9", "+449000000000"} {
 		storetest.Equal(t, (User{Phone: phone}).Reachable(), phone, "is reachable as")

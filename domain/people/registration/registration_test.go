@@ -143,8 +143,7 @@ var from = challenge.Starter{IP: "203.0.113.9", Language: "tr", RequestID: "q1"}
 
 func start(t *testing.T, p *platform) error {
 	t.Helper()
-	_, err := p.SignUps.Start(t.Context(), signUp(func(*registration.SignUp) {}), from)
-	return err
+	return storetest.Err(p.SignUps.Start(t.Context(), signUp(func(*registration.SignUp) {}), from))
 }
 
 // A start is tried five times.
