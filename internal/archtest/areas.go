@@ -63,7 +63,6 @@ const maxFiles = 30
 
 // crowded names the folders with more files, and the reason.
 var crowded = map[string]string{
-	"test/faults":        "one test binary, whose files are stories",
 	"test/office":        "one test binary, whose files are stories",
 	"cmd/castellan":      "one file for each command, which a reader looks up by its name",
 	"cmd/app":            "the wiring: a file for each area, and for each function that commands share",
