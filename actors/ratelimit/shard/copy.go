@@ -100,7 +100,7 @@ func (m *State) step(s *Shard, now int64, _ *Effects) {
 func (s *Shard) addMissing(all []*Update, above uint64, now int64) {
 	for _, x := range all {
 		if x.Number > above && !x.TakenBack {
-			s.addLacking(x, now)
+			s.addOnce(x, now)
 		}
 	}
 }

@@ -149,14 +149,6 @@ func (s *Shard) addOnce(x *Update, now int64) {
 	}
 }
 
-// addLacking is addOnce for an admission that this node's state lacks. With those of the state it may exceed the limit,
-// and all of them count.
-func (s *Shard) addLacking(x *Update, now int64) {
-	y := *x
-	y.Demand.Limit = max(y.Demand.Limit, ratelimit.MaxExact)
-	s.addOnce(&y, now)
-}
-
 // forgetNamed takes back at most count admissions of a name, and returns how many.
 func (s *Shard) forgetNamed(k ratelimit.Key, id uint64, count, now int64) (n int64) {
 	x := s.recent.find(id, now)

@@ -111,7 +111,7 @@ func (s *Shard) notAdopted(all []*Update) (some []*Update) {
 // addWitnessed counts witnessed admissions, each once by its name, and reports whether there are any.
 func (s *Shard) addWitnessed(all []*Update, now int64) bool {
 	for _, x := range all {
-		s.addLacking(x, now)
+		s.addOnce(x, now)
 		s.number = max(s.number, x.Number)
 	}
 	return len(all) > 0

@@ -92,7 +92,8 @@ func (w *Window) Coarse() bool { return w.coarse != nil }
 func (w *Window) Period() int64 { return w.period }
 
 // Add remembers count admissions at now + ahead, or at the instant of the last admission if that is later. ahead may
-// be negative. It returns the instant.
+// be negative. It returns the instant. Two nodes may have admitted more than the limit together: up to MaxExact of what
+// still counts is kept.
 func (w *Window) Add(now, ahead, count int64, r Quota) int64 {
 	instant := now + ahead
 	if w.some {
@@ -109,6 +110,9 @@ func (w *Window) Add(now, ahead, count int64, r Quota) int64 {
 		return instant
 	}
 	for range count {
+		if n := int64(w.n); n >= r.Limit && w.n == len(w.ring) && w.at(0) > instant-r.Period {
+			r.Limit = min(n+16, MaxExact) // room for more
+		}
 		w.Admit(instant, r)
 	}
 	return instant

@@ -111,6 +111,17 @@ func TestNothingIsAdded(t *testing.T) {
 	}
 }
 
+// Two nodes may have admitted more than the limit together. All of it counts, and the limit holds again when enough left.
+func TestAddBeyondTheLimit(t *testing.T) {
+	rule := ratelimit.Quota{Limit: 3, Period: 100}
+	var w ratelimit.Window
+	for at := range int64(20) {
+		w.Add(at, 0, 1, rule)
+	}
+	storetest.Same(t, w.Look(20, rule), ratelimit.Standing{Used: 20, Reset: 80, Retry: 97})
+	storetest.Same(t, w.Look(117, rule), ratelimit.Standing{Used: 2, Reset: 1})
+}
+
 // The text of a key is that of its name, its address or its subscriber.
 func TestTextOfKeys(t *testing.T) {
 	for want, k := range map[string]ratelimit.Key{"u1": {Rule: "r", Name: "u1"}, "192.0.2.1": ipKey("192.0.2.1"),
