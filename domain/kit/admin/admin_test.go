@@ -258,6 +258,7 @@ var byHand = map[string]string{
 	"DOCUMENT_UPDATE":           "status and type; of the other fields the names",
 	"KYC_UPDATE":                "only the decision changes",
 	"CONTRACT_DETAIL_UPDATE":    "by Service.apply, with admin.Difference",
+	"ASSETS_UPDATE":             "by edited, with admin.Difference",
 }
 
 var update = regexp.MustCompile(`"([A-Z_]+_UPDATE)"`)
