@@ -216,7 +216,11 @@ var TransactionWrites = []engine.Kind{
 		"SELECT v.id, v.user_id, v.asset_id, v.hi, v.lo, v.status, v.tx_id, v.to_address, v.sender_info, "+
 		"NULLIF(v.transfer_id, ''), v.at, v.external_id, v.from_address, v.initiator, v.facts, 1 {FROM v}",
 		func(w transaction.AddDeposit) addDepositRow {
-			return addDepositRow{deposits.Row(w.Deposit).depositRow, w.Deposit.Facts}
+			d := w.Deposit // by hand: this is the row of every adjustment
+			return addDepositRow{depositRow{ID: d.ID, UserID: d.UserID, AssetID: d.Asset, Amount: record.ColumnsOf(d.Amount),
+				Status: int(d.Status), TxID: d.TxID, ToAddress: d.ToAddress, SenderInfo: d.SenderInfo,
+				TransferID: d.TransferID, At: engine.Millis(d.At), ExternalID: d.ExternalID, FromAddress: d.FromAddress,
+				Initiator: string(d.Initiator)}, d.Facts}
 		}),
 	engine.Update("INSERT INTO withdrawal (id, user_id, asset_id, hi, lo, fee_hi, fee_lo, status, to_address, "+
 		"transfer_id, hold_id, at, initiator, order_digest, owner_methods, owner_resistant, destination, "+
