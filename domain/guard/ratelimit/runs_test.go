@@ -111,7 +111,7 @@ func TestNothingIsAdded(t *testing.T) {
 	}
 }
 
-// Two nodes may have admitted more than the limit together. All of it counts, and the limit holds again when enough left.
+// Two nodes may have admitted more than the limit together. All of it counts until it leaves the window.
 func TestAddBeyondTheLimit(t *testing.T) {
 	rule := ratelimit.Quota{Limit: 3, Period: 100}
 	var w ratelimit.Window
