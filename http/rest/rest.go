@@ -329,11 +329,16 @@ func define(method, path, summary string, cred Credential, h interface {
 // the answer.
 func Start2FA[In, Cmd any](method, path, summary string, cred Credential, action string,
 	prepare func(context.Context, Caller, In) (Cmd, error), codes ...fault.Code) Endpoint {
-	return Start2FAOf(method, path, summary, cred, []string{action},
-		func(ctx context.Context, who Caller, in In) (string, Cmd, error) {
-			cmd, err := prepare(ctx, who, in)
-			return action, cmd, err
-		}, codes...)
+	e := made(method, path, summary, cred, codes, reflect.TypeFor[In](), nil,
+		func(ctx context.Context, who Caller, in any) (any, error) {
+			cmd, err := prepare(ctx, who, *in.(*In))
+			if err != nil {
+				return nil, err
+			}
+			return Prepared{action, cmd}, nil
+		})
+	e.Starts, e.Command, e.Secrets = action, reflect.TypeFor[Cmd](), []string{OutcomeData}
+	return e
 }
 
 // Start2FAOf is Start2FA for an endpoint whose request selects one of several actions: prepare
