@@ -103,13 +103,14 @@ func TestStaleConnection(t *testing.T) {
 
 func TestConnectionLostAfterContent(t *testing.T) {
 	r, ca := secured(t)
-	r.onData = func(c *smtp.Conn, _ string) error { c.Conn().Close(); return nil }
+	r.onKept = func(c *smtp.Conn) { c.Conn().Close() }
 	s := newSender(t, r, ca, nil)
 	lost := s.Send(t.Context(), "same", rendered("en"))
 	checkFailure(t, lost, false, "content")
 	if message.IsUnsent(lost) {
 		t.Error("a mail that the server may have is said not to be sent")
 	}
+	r.onKept = nil
 	r.onData = func(*smtp.Conn, string) error { return &smtp.SMTPError{Code: 451, Message: "later"} }
 	if err := s.Send(t.Context(), "refused", rendered("en")); !message.IsUnsent(err) {
 		t.Errorf("refused after its content: %v", err)

@@ -81,6 +81,7 @@ type relay struct {
 	onMail     func(c *smtp.Conn, nth int) error // nth message of the connection, from 1
 	onRcpt     func(to string) error
 	onData     func(c *smtp.Conn, data string) error
+	onKept     func(c *smtp.Conn) // the message is in the inbox, and its sender does not know it
 
 	mu          sync.Mutex
 	inbox       []received
@@ -206,6 +207,9 @@ func (s *relaySession) Data(r io.Reader) error {
 	s.relay.mu.Lock()
 	s.relay.inbox = append(s.relay.inbox, s.now)
 	s.relay.mu.Unlock()
+	if f := s.relay.onKept; f != nil {
+		f(s.conn)
+	}
 	return nil
 }
 
