@@ -171,10 +171,10 @@ func encodeUpdates(all []*shard.Update) *pb.RateCopy {
 
 // decodeUpdates decodes admissions, which may lie back. q may be nil.
 func decodeUpdates(q *pb.RateCopy) (all []*shard.Update) {
-	for i := range q.GetParts() {
-		if !updateFits(q) {
-			break
-		}
+	if q == nil || !updateFits(q) {
+		return nil
+	}
+	for i := range q.Parts {
 		if x := decodeUpdate(q, i, math.MaxInt64/2); x != nil {
 			all = append(all, x)
 		}

@@ -154,7 +154,7 @@ func TestUserProfileIsCurrent(t *testing.T) {
 		f := blackbox.FlowOf(t, n.Do(t, "POST", "/auth/totp/deactivate", nil, who))
 		n.Complete(t, f, f.Method(t, "TOTP"), app.Next(t)).Is(t, 200, "")
 		shows(false, false)
-		s.Says(1, "user withdrawals nobody@example.test allow")
+		s.Says(1, "user withdrawals absent@example.test allow")
 		s.Has(2, "audit WHERE action = 'USER_WITHDRAWALS' AND user_id = $1", me.ID)
 	})
 }

@@ -57,7 +57,7 @@ func TestDevelopmentPagesAnswerOnlyThisMachine(t *testing.T) {
 		t.Errorf("letters %+v", letters)
 	}
 	storetest.Equal(t, len(n.Letters(t, "")), 2, "letters in all")
-	storetest.Equal(t, string(n.Do(t, "GET", "/dev/outbox?to=nobody@example.test", nil, nil).Body), "[]",
+	storetest.Equal(t, string(n.Do(t, "GET", "/dev/outbox?to=absent@example.test", nil, nil).Body), "[]",
 		"letters of an unknown address")
 	console := n.Ok(t, "GET", "/console", nil, nil).Header.Get("Content-Security-Policy")
 	before, after, _ := strings.Cut(console, "'nonce-")

@@ -136,17 +136,17 @@ var replaysOfAccounts = []replay{
 // No answer reveals which accounts exist.
 var replaysOfNames = []replay{
 	{"CVE-2026-23511", "ZITADEL: the login revealed which names exist", func(t *testing.T, s stage) {
-		a, nobody := s.user(), blackbox.NewAccount(90_001)
+		a, absent := s.user(), blackbox.NewAccount(90_001)
 		wrong := a
-		wrong.Password, nobody.Password = "not-the-password", "not-the-password"
-		known, unknown := s.Login(wrong).Is(t, 401, "INVALID_CREDENTIALS"), s.Login(nobody)
+		wrong.Password, absent.Password = "not-the-password", "not-the-password"
+		known, unknown := s.Login(wrong).Is(t, 401, "INVALID_CREDENTIALS"), s.Login(absent)
 		storetest.Equal(t, blackbox.Alike(known), blackbox.Alike(unknown))
 		s.begin(a)
 	}, nil},
 	{"CVE-2024-41952", "ZITADEL: with hiding of names enabled, a later step still revealed which names exist",
 		func(t *testing.T, s stage) {
-			a, nobody := s.user(), blackbox.NewAccount(90_002)
-			known, unknown := s.reset(a), s.reset(nobody)
+			a, absent := s.user(), blackbox.NewAccount(90_002)
+			known, unknown := s.reset(a), s.reset(absent)
 			if len(known.MethodList) != len(unknown.MethodList) || known.Expire != unknown.Expire ||
 				known.Status != unknown.Status || len(known.ChallengeID) != len(unknown.ChallengeID) {
 				t.Errorf("known: %+v, unknown: %+v", known, unknown)
@@ -157,14 +157,14 @@ var replaysOfNames = []replay{
 					t.Errorf("known: %+v, unknown: %+v", m, u)
 				}
 			}
-			if len(s.Letters(t, nobody.Number())) != 0 || s.Code(t, a, "SMS") == "" {
+			if len(s.Letters(t, absent.Number())) != 0 || s.Code(t, a, "SMS") == "" {
 				t.Error("letters to the unknown phone, or none to the account")
 			}
 		}, nil},
 	{"CVE-2026-4633", "Keycloak: a later step of the login had a different error for names that do not exist",
 		func(t *testing.T, s stage) {
-			a, nobody := s.user(), blackbox.NewAccount(90_003)
-			known, unknown := s.reset(a), s.reset(nobody)
+			a, absent := s.user(), blackbox.NewAccount(90_003)
+			known, unknown := s.reset(a), s.reset(absent)
 			ask := func(f blackbox.Flow, step int) blackbox.Answer {
 				sms := f.Method(t, "SMS")
 				switch step {
@@ -188,11 +188,11 @@ var replaysOfNames = []replay{
 			s.answer(a, known, "MAIL").Is(t, 200, "")
 		}, nil},
 	{"CVE-2023-3462", "Vault: only names that exist could be locked out", func(t *testing.T, s stage) {
-		a, nobody := s.user(), blackbox.NewAccount(90_004)
+		a, absent := s.user(), blackbox.NewAccount(90_004)
 		wrong := a
-		wrong.Password, nobody.Password = "not-the-password", "not-the-password"
+		wrong.Password, absent.Password = "not-the-password", "not-the-password"
 		for i := range 12 {
-			known, unknown := s.Login(wrong), s.Login(nobody)
+			known, unknown := s.Login(wrong), s.Login(absent)
 			if want := 401 + 28*(i/10); known.Status != want || known.Code() != unknown.Code() ||
 				known.Problem().Detail != unknown.Problem().Detail || (want == 429) != (unknown.Header.Get("Retry-After") != "") {
 				t.Errorf("try %d: known %s, unknown %s", i+1, known, unknown)
@@ -201,12 +201,12 @@ var replaysOfNames = []replay{
 		s.at(t).begin(a)
 	}, nil},
 	{"CVE-2020-35177", "Vault: the text of an error revealed why a name was refused", func(t *testing.T, s stage) {
-		a, nobody := s.user(), blackbox.NewAccount(90_005)
-		nobody.Password = a.Password
+		a, absent := s.user(), blackbox.NewAccount(90_005)
+		absent.Password = a.Password
 		s.begin(a)
 		s.standing(a, "passive")
 		if closed, unknown := s.Login(a).Is(t, 401, "INVALID_CREDENTIALS"),
-			s.Login(nobody); blackbox.Alike(closed) != blackbox.Alike(unknown) {
+			s.Login(absent); blackbox.Alike(closed) != blackbox.Alike(unknown) {
 			t.Errorf("closed: %s, unknown: %s", closed, unknown)
 		}
 	}, nil},

@@ -67,7 +67,7 @@ func TestAuditVerifyNamesTamperedRow(t *testing.T) {
 		n := s.Start()
 		boss := blackbox.Admin(t, s, n)
 		blackbox.Tune(t, n, boss, "SMS", 60_000, 1)
-		n.Do(t, "POST", "/auth/login", map[string]string{"email": "nobody@example.test", "password": "wrong-password"}, nil).
+		n.Do(t, "POST", "/auth/login", map[string]string{"email": "absent@example.test", "password": "wrong-password"}, nil).
 			Is(t, 401, "INVALID_CREDENTIALS")
 		n.Ok(t, "POST", "/auth/logout", nil, boss)
 		n.Stop()
@@ -154,7 +154,7 @@ func TestJobCommandsCancelAndRetry(t *testing.T) {
 		storetest.Equal(t, strings.Count(items, "\tdone\t"), j.Done, "items are done")
 		s.Says(1, "jobs resend "+m.ID)
 		for _, command := range []string{"watch", "items", "cancel", "resend"} {
-			s.Says(1, "jobs "+command+" nobody", `no job "nobody"`)
+			s.Says(1, "jobs "+command+" absent", `no job "absent"`)
 		}
 		// A crash leaves items with an unknown result; an operator sends them again.
 		s.Exec("UPDATE job SET state = 'done', unknown = 3, skipped = skipped - 3 WHERE id = $1", m.ID)
