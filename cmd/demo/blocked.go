@@ -12,14 +12,14 @@ import (
 
 // block blocks a part of the money of some users: for some permanently, for others temporarily or by mistake. For an
 // account that is not active, everything is blocked, as closing it does.
-func (u *purse) block(at time.Time) error {
+func (u *purse) block(at time.Time) {
 	a, state := u.part(25), u.place%6
 	closure := u.Status != user.Active
 	if closure {
 		a = u.b.Balance(u.user).Available()
 	}
 	if a.Sign() == 0 || state > 2 && !closure {
-		return nil
+		return
 	}
 	b := blockage.Blockage{ID: at.UnixMilli()<<11 | int64(u.place), UserID: u.ID, CurrencyID: u.a.currencyID,
 		TypeID: int64(1 + u.place%3), SourceID: int64(1 + u.place%2), Amount: a, Status: blockage.Active,
@@ -29,9 +29,7 @@ func (u *purse) block(at time.Time) error {
 	}
 	h := ledger.Hold{ID: u.id(at), Account: u.user, Source: "blockage", Ref: fmt.Sprint(b.ID, "/1"), Type: "blockage",
 		Amount: a, State: ledger.Active, Version: 1, Beyond: true}
-	if err := u.b.Do(ledger.Movement{Take: []ledger.Hold{h}}); err != nil {
-		return err
-	}
+	u.move(ledger.Movement{Take: []ledger.Hold{h}})
 	var end []ledger.End
 	if state > 0 && !closure {
 		end = []ledger.End{{Hold: h.ID}}
@@ -40,5 +38,5 @@ func (u *purse) block(at time.Time) error {
 			b.UpdatedAt, b.DeletedAt = time.Time{}, at.Add(time.Hour)
 		}
 	}
-	return u.b.Do(ledger.Movement{End: end, With: []commit.Write{blockage.Add{Blockage: b}}})
+	u.move(ledger.Movement{End: end, With: []commit.Write{blockage.Add{Blockage: b}}})
 }

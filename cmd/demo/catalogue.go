@@ -2,7 +2,6 @@ package demo
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -42,85 +41,57 @@ var prices = map[string]int64{"BTC": 9_500_000, "ETH": 340_000, "USDT": 100, "US
 	"SOL": 24_000, "TRY": 3, "AVAX": 4_000, "BNB": 62_000}
 
 // catalogue creates the catalogue of the platform.
-func (r *run) catalogue(ctx context.Context) error {
-	err := r.once(ctx, "catalogue", func(ctx context.Context) error {
+func (r *run) catalogue(ctx context.Context) {
+	r.once(ctx, "catalogue", func(ctx context.Context) {
 		for _, part := range []struct {
-			what string
-			make func(context.Context) error
+			name string
+			make func(context.Context)
 		}{{"currencies", r.currencies}, {"people", r.recruit}, {"roles", r.roles}, {"rates", r.rates},
 			{"treasury", r.addresses}, {"fees", r.fees}, {"contracts", r.contracts}, {"announcements", r.announcements},
 			{"agreements", r.publish}, {"rules", r.rules}, {"shop", r.shop}} {
-			if err := part.make(ctx); err != nil {
-				return fmt.Errorf("%s: %w", part.what, err)
-			}
+			within(part.name, func() { part.make(ctx) })
 		}
-		return nil
 	})
-	if err != nil {
-		return err
-	}
-	return errors.Join(r.loadAssets(ctx), r.loadAgreements(ctx))
-}
-
-// currencies adds currencies, networks and pairs.
-func (r *run) currencies(ctx context.Context) error {
-	store := money.NewCurrencies(r.DB)
-	for _, c := range offered {
-		id, err := store.AddCurrency(ctx, c.Currency)
-		if err != nil {
-			return err
-		}
-		for _, code := range c.networks {
-			network, err := store.AddNetwork(ctx, currency.Network{Code: code, Name: networkNames[code], Active: c.Active})
-			if err == nil {
-				_, err = store.AddPair(ctx, currency.Pair{CurrencyID: id, NetworkID: network, FormatPrecision: c.decimals,
-					DepositAddress: true, Deposit: c.Deposit, Withdraw: c.Withdraw, Active: c.Active})
-			}
-			if err != nil {
-				return err
-			}
-		}
-	}
-	if err := r.loadAssets(ctx); err != nil {
-		return err
-	}
-	var writes []commit.Write
-	for _, a := range r.assets {
-		writes = append(writes, ledger.AddAsset{ID: a.id, Unit: int64(amount.Unit(a.decimals))})
-	}
-	return r.DB.Commit(ctx, writes...)
-}
-
-// loadAssets reads the pairs that have a price.
-func (r *run) loadAssets(ctx context.Context) error {
-	catalog, err := currency.Load(ctx, money.NewCurrencies(r.DB))
-	if err != nil {
-		return err
-	}
-	r.assets = nil
-	for _, p := range catalog.Pairs(new(true)) {
-		if cents := prices[p.Currency.Code]; cents > 0 {
-			r.assets = append(r.assets, asset{p.ID, p.CurrencyID, p.Currency.Code, p.Network.Code, p.Decimals(), cents})
-		}
-	}
-	return nil
-}
-
-// loadAgreements reads the agreements that must be accepted.
-func (r *run) loadAgreements(ctx context.Context) error {
-	all, err := people.NewAgreements(r.DB).List(ctx, agreement.Query{})
-	r.agreements = nil
-	for _, a := range all {
+	r.loadAssets(ctx)
+	for _, a := range value(people.NewAgreements(r.DB).List(ctx, agreement.Query{})) {
 		if a.AcceptRequired {
 			r.agreements = append(r.agreements, a.ID)
 		}
 	}
-	return err
+}
+
+// currencies adds currencies, networks and pairs.
+func (r *run) currencies(ctx context.Context) {
+	store := money.NewCurrencies(r.DB)
+	for _, c := range offered {
+		id := value(store.AddCurrency(ctx, c.Currency))
+		for _, code := range c.networks {
+			network := value(store.AddNetwork(ctx, currency.Network{Code: code, Name: networkNames[code], Active: c.Active}))
+			value(store.AddPair(ctx, currency.Pair{CurrencyID: id, NetworkID: network, FormatPrecision: c.decimals,
+				DepositAddress: true, Deposit: c.Deposit, Withdraw: c.Withdraw, Active: c.Active}))
+		}
+	}
+	r.loadAssets(ctx)
+	var writes []commit.Write
+	for _, a := range r.assets {
+		writes = append(writes, ledger.AddAsset{ID: a.id, Unit: int64(amount.Unit(a.decimals))})
+	}
+	check(r.DB.Commit(ctx, writes...))
+}
+
+// loadAssets reads the pairs that have a price.
+func (r *run) loadAssets(ctx context.Context) {
+	r.assets = nil
+	for _, p := range value(currency.Load(ctx, money.NewCurrencies(r.DB))).Pairs(new(true)) {
+		if cents := prices[p.Currency.Code]; cents > 0 {
+			r.assets = append(r.assets, asset{p.ID, p.CurrencyID, p.Currency.Code, p.Network.Code, p.Decimals(), cents})
+		}
+	}
 }
 
 // rates creates the rates of every day, and of every hour of the last two days. They vary backwards from the final
 // prices.
-func (r *run) rates(ctx context.Context) error {
+func (r *run) rates(ctx context.Context) {
 	var at []time.Time
 	for t := r.Now; t.After(r.start); {
 		at = append(at, t)
@@ -150,12 +121,11 @@ func (r *run) rates(ctx context.Context) error {
 		}
 	}
 	r.Clock.set(r.Now)
-	_, err := money.NewRates(r.DB).Add(ctx, "demo", quotes)
-	return err
+	value(money.NewRates(r.DB).Add(ctx, "demo", quotes))
 }
 
 // addresses gives the treasury an address for every pair (D-TX-10).
-func (r *run) addresses(ctx context.Context) error {
+func (r *run) addresses(ctx context.Context) {
 	all := parameter.Addresses{}
 	for i, a := range r.assets {
 		if all[a.currency] == nil {
@@ -164,18 +134,18 @@ func (r *run) addresses(ctx context.Context) error {
 		all[a.currency][a.network] = outside(sourceOf(r.Seed, "treasury", i), a.network)
 	}
 	r.Clock.set(r.start.Add(time.Hour))
-	return setParameter(ctx, r, parameter.Treasury, all)
+	setParameter(ctx, r, parameter.Treasury, all)
 }
 
 // setParameter replaces the value of a parameter.
-func setParameter[T parameter.Shape](ctx context.Context, r *run, kind parameter.Kind[T], value T) error {
-	return r.do(ctx, change.Parameters, "PARAMETER_UPDATE", kind.Code, func(ctx context.Context) error {
-		return kind.Change(ctx, kit.NewParameters(r.DB), func(T) (T, error) { return value, nil })
+func setParameter[T parameter.Shape](ctx context.Context, r *run, kind parameter.Kind[T], to T) {
+	r.do(ctx, change.Parameters, "PARAMETER_UPDATE", kind.Code, func(ctx context.Context) error {
+		return kind.Change(ctx, kit.NewParameters(r.DB), func(T) (T, error) { return to, nil })
 	})
 }
 
 // fees sets the withdrawal fee and the least amount of every currency.
-func (r *run) fees(ctx context.Context) error {
+func (r *run) fees(ctx context.Context) {
 	fees, least := parameter.Fees{}, parameter.Fees{}
 	for _, a := range r.assets {
 		for _, b := range r.assets { // a currency has one fee, which fits all of its networks
@@ -186,8 +156,6 @@ func (r *run) fees(ctx context.Context) error {
 		fees[a.currency], least[a.currency] = quantity(a, 50), quantity(a, 500)
 	}
 	r.Clock.set(r.start.Add(2 * time.Hour))
-	if err := setParameter(ctx, r, parameter.Fee, fees); err != nil {
-		return err
-	}
-	return setParameter(ctx, r, parameter.Minimum, least)
+	setParameter(ctx, r, parameter.Fee, fees)
+	setParameter(ctx, r, parameter.Minimum, least)
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // decide stores the decisions on the identity and the address of an account.
-func (r *run) decide(ctx context.Context, p *person) error {
+func (r *run) decide(ctx context.Context, p *person) {
 	store, at := people.NewDecisions(r.DB), p.CreatedAt.Add(30*time.Minute)
 	for _, d := range []kyc.Decision{{Kind: kyc.Identity, Value: p.KYCConfirm},
 		{Kind: kyc.Address, Value: p.AddressConfirmed}} {
@@ -27,41 +27,33 @@ func (r *run) decide(ctx context.Context, p *person) error {
 			d.Reasons = map[string]any{"en": "the document cannot be read", "ar": "الوثيقة غير مقروءة"}
 		}
 		r.Clock.set(at)
-		if err := store.Add(ctx, d); err != nil {
-			return err
-		}
+		check(store.Add(ctx, d))
 	}
-	return nil
 }
 
 // storeAnswers stores a verified person's answers: the five options on the use of the account.
-func (r *run) storeAnswers(ctx context.Context, p *person) error {
+func (r *run) storeAnswers(ctx context.Context, p *person) {
 	if p.BirthDate == "" {
-		return nil
+		return
 	}
 	s, i := sourceOf(r.Seed, "info "+p.ID, 0), identity.Info{UserID: p.ID}
 	for n, q := range identity.Questions {
-		options, err := people.NewDropdowns(r.DB).List(ctx, dropdown.Query{Group: &q.Group})
-		if err != nil {
-			return err
-		}
-		o := pick(s, options)
+		o := pick(s, value(people.NewDropdowns(r.DB).List(ctx, dropdown.Query{Group: &q.Group})))
 		if i.Choices[n].OptionID = o.ID; o.ExplainMandatory {
 			i.Choices[n].Explanation = "aile bireyleri için"
 		}
 	}
 	r.Clock.set(p.CreatedAt.Add(10 * time.Minute))
-	_, err := people.NewIdentities(r.DB).Inform(ctx, i)
-	return err
+	value(people.NewIdentities(r.DB).Inform(ctx, i))
 }
 
 // renamed gives every eleventh person a former mail address.
-func (r *run) renamed(ctx context.Context, p *person) error {
+func (r *run) renamed(ctx context.Context, p *person) {
 	if p.place%11 != 0 && p.named == nil {
-		return nil
+		return
 	}
 	s := sourceOf(r.Seed, "mail "+p.ID, 0)
 	at := s.between(p.CreatedAt, r.Now)
-	return r.DB.Commit(ctx, profile.AddMailChange{MailChange: profile.MailChange{UserID: p.ID,
-		Old: "eski" + strconv.Itoa(p.place) + "@posta.example", New: p.Email, ChangedBy: r.team[3].ID, At: at}})
+	check(r.DB.Commit(ctx, profile.AddMailChange{MailChange: profile.MailChange{UserID: p.ID,
+		Old: "eski" + strconv.Itoa(p.place) + "@posta.example", New: p.Email, ChangedBy: r.team[3].ID, At: at}}))
 }

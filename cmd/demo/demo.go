@@ -7,8 +7,8 @@
 // Records that the surrounding services deliver, and all pending records, are made through the domain services behind
 // the endpoints (services.go). So a missing endpoint shows as a missing record.
 //
-// Start reading at Run. people.go has the accounts, money.go their movements, wallet.go the wallet's reports,
-// catalogue.go the catalogue, and office.go the work of the staff.
+// Start reading at Run; step.go says how a step fails. people.go has the accounts, money.go their movements, wallet.go
+// the wallet's reports, catalogue.go the catalogue, and office.go the work of the staff.
 package demo
 
 import (
@@ -116,23 +116,26 @@ func Run(ctx context.Context, w World, o Options) (Summary, error) {
 }
 
 // begun executes a run, or the rest of one.
-func begun(ctx context.Context, w World, o Options) (Summary, error) {
+func begun(ctx context.Context, w World, o Options) (s Summary, err error) {
 	r := &run{World: w, Options: o, start: o.Now.AddDate(0, 0, -days)}
 	for i := range team {
 		r.team = append(r.team, r.member(i))
 	}
-	var s Summary
 	defer r.ids("begin", 0)()
-	err := r.DB.Bulk(ctx)
-	if err == nil {
-		err = r.begin(ctx)
-	}
-	for _, stage := range []func(context.Context) error{r.catalogue, r.buildServices, r.settle, r.people, r.office,
-		r.days, r.verify(&s), r.finish(&s)} {
-		if err == nil {
-			err = stage(ctx)
-		}
-	}
+	err = attempt(func() {
+		check(r.DB.Bulk(ctx))
+		r.begin(ctx)
+		r.catalogue(ctx)
+		r.buildServices(ctx)
+		r.once(ctx, "team", r.equip)
+		r.people(ctx)
+		r.once(ctx, "office", r.office)
+		r.Progress(0, 0, "closing the ledger days") // as the service does every night
+		check(ledger.CloseDays(ctx, money.NewLedger(r.DB), r.DB, r.Now))
+		r.Progress(0, 0, "verifying the ledger")
+		s.Totals = value(ledger.Verify(ctx, money.NewLedger(r.DB)))
+		s.Logins = r.finish(ctx)
+	})
 	return s, err
 }
 
@@ -143,15 +146,13 @@ type Summary struct {
 }
 
 // once runs a stage in one transaction with its marker, the first time.
-func (r *run) once(ctx context.Context, stage string, do func(ctx context.Context) error) error {
-	_, err := r.DB.Once(ctx, marker+stage, func(ctx context.Context) error {
-		r.ids(stage, 0)
-		return do(ctx)
+func (r *run) once(ctx context.Context, stage string, do func(ctx context.Context)) {
+	within(stage, func() {
+		value(r.DB.Once(ctx, marker+stage, func(ctx context.Context) error {
+			r.ids(stage, 0)
+			return attempt(func() { do(ctx) })
+		}))
 	})
-	if err != nil {
-		return fmt.Errorf("%s: %w", stage, err)
-	}
-	return nil
 }
 
 // ids makes the services generate the same identifiers again in a part of the run.
@@ -161,70 +162,61 @@ func (r *run) ids(part string, n int) (end func()) {
 }
 
 // people creates the accounts, chunk by chunk.
-func (r *run) people(ctx context.Context) error {
+func (r *run) people(ctx context.Context) {
 	for first := 0; first < r.Users; first += perChunk {
-		if err := r.chunk(ctx, first, min(first+perChunk, r.Users)); err != nil {
-			return fmt.Errorf("accounts from %d on: %w", first, err)
-		}
-		r.Progress(min(first+perChunk, r.Users), r.Users, "accounts")
+		end := min(first+perChunk, r.Users)
+		within(fmt.Sprintf("accounts from %d on", first), func() { r.chunk(ctx, first, end) })
+		r.Progress(end, r.Users, "accounts")
 	}
-	return nil
 }
 
 // chunk creates some accounts with all their records in one transaction, unless it was done before: then the first
 // account exists.
-func (r *run) chunk(ctx context.Context, first, end int) error {
-	p := r.person(first)
-	_, err := account.NewUsers(r.DB).Get(ctx, p.ID)
+func (r *run) chunk(ctx context.Context, first, end int) {
+	_, err := account.NewUsers(r.DB).Get(ctx, r.person(first).ID)
 	if fault.CodeOf(err) != fault.RecordNotFound {
-		return err
+		check(err)
+		return
 	}
 	b := r.batch()
+	var all []*person
 	var writes []commit.Write
-	var all, everyone []*person // all: the people who are shown with everything
 	for n := first; n < end; n++ {
 		p := r.person(n)
-		if p.place >= 0 {
-			all = append(all, p)
-		}
-		everyone = append(everyone, p)
-		brought, err := r.register(p)
-		if err != nil {
-			return err
-		}
-		writes = append(append(writes, brought...), r.logins(p)...)
-		if err := r.money(b, p); err != nil {
-			return err
-		}
+		all = append(all, p)
+		writes = append(append(writes, r.register(p)...), r.logins(p)...)
+		r.money(b, p)
 	}
-	return r.DB.InTx(ctx, func(ctx context.Context) error {
-		r.ids("accounts", first)
-		if err := r.open(ctx); err != nil {
-			return err
-		}
-		if err := r.DB.Commit(ctx, writes...); err != nil {
-			return err
-		}
-		for _, p := range all {
-			if err := r.show(ctx, p); err != nil {
-				return err
-			}
-		}
-		if err := r.book(ctx, b); err != nil {
-			return err
-		}
-		return r.neighbours(ctx, everyone)
-	})
+	check(r.DB.InTx(ctx, func(ctx context.Context) error {
+		return attempt(func() {
+			r.ids("accounts", first)
+			r.checkOpen(ctx)
+			check(r.DB.Commit(ctx, writes...))
+			r.equipAll(ctx, all, b)
+		})
+	}))
 }
 
-// open returns ErrServing if days of the ledger are closed, which only a running service does before the end: closed
-// days accept no movement.
-func (r *run) open(ctx context.Context) error {
-	_, closed, err := money.NewLedger(r.DB).LastDay(ctx)
-	if err == nil && closed {
-		err = ErrServing
+// equipAll creates the records of accounts that exist, with their movements.
+func (r *run) equipAll(ctx context.Context, all []*person, b *ledger.Batch) {
+	for _, p := range all {
+		if p.place >= 0 {
+			within(p.ID, func() { r.show(ctx, p) })
+		}
 	}
-	return err
+	for _, round := range b.Rounds() {
+		check(r.DB.Commit(ctx, round...))
+	}
+	r.neighbours(ctx, all)
+}
+
+// checkOpen ends the run with ErrServing if days of the ledger are closed, which only a running service does before the
+// end: closed days accept no movement.
+func (r *run) checkOpen(ctx context.Context) {
+	_, closed, err := money.NewLedger(r.DB).LastDay(ctx)
+	if check(err); closed {
+		check(ErrServing)
+	}
 }
 
 func (r *run) batch() *ledger.Batch {
@@ -233,28 +225,4 @@ func (r *run) batch() *ledger.Batch {
 		b.Units[a.id] = int64(amount.Unit(a.decimals))
 	}
 	return b
-}
-
-// book commits the movements of a batch in the transaction of ctx.
-func (r *run) book(ctx context.Context, b *ledger.Batch) error {
-	for _, round := range b.Rounds() {
-		if err := r.DB.Commit(ctx, round...); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// days closes the days of the ledger, as the service does every night.
-func (r *run) days(ctx context.Context) error {
-	r.Progress(0, 0, "closing the ledger days")
-	return ledger.CloseDays(ctx, money.NewLedger(r.DB), r.DB, r.Now)
-}
-
-func (r *run) verify(s *Summary) func(context.Context) error {
-	return func(ctx context.Context) (err error) {
-		r.Progress(0, 0, "verifying the ledger")
-		s.Totals, err = ledger.Verify(ctx, money.NewLedger(r.DB))
-		return err
-	}
 }

@@ -46,9 +46,7 @@ func card(s source, portrait bool) []byte {
 		}
 	}
 	var out bytes.Buffer
-	if err := png.Encode(&out, m); err != nil {
-		panic(err) // into memory
-	}
+	check(png.Encode(&out, m))
 	return out.Bytes()
 }
 

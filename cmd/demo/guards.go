@@ -2,7 +2,6 @@ package demo
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"castellan/domain/guard/firewall"
@@ -46,43 +45,28 @@ var duties = []struct {
 }
 
 // roles adds the roles with their grants, and the pages of a back office.
-func (r *run) roles(ctx context.Context) error {
+func (r *run) roles(ctx context.Context) {
 	store := permit.NewResources(r.DB)
 	r.Clock.set(r.start)
 	a := resource.Admin{Store: store, Accounts: account.NewUsers(r.DB), Table: httpapi.Table(), Dev: r.Dev,
 		Changes: r.changes(change.Roles, store.Lock)}
-	endpoints, err := store.Resources(ctx, resource.API)
-	if err != nil {
-		return err
-	}
 	ids := map[string]int64{}
-	for _, e := range endpoints {
+	for _, e := range value(store.Resources(ctx, resource.API)) {
 		ids[e.Code] = e.ID
 	}
 	by := audit.By{UserID: r.team[0].ID}
 	for _, d := range duties {
-		role, err := a.AddRole(ctx, by, d.code, d.name)
-		if err != nil {
-			return err
-		}
+		role := value(a.AddRole(ctx, by, d.code, d.name))
 		for _, call := range d.calls {
-			if _, err := a.Grant(ctx, by, role.ID, ids[call], resource.Allow); err != nil {
-				return fmt.Errorf("%s: %w", call, err)
-			}
+			within(call, func() { value(a.Grant(ctx, by, role.ID, ids[call], resource.Allow)) })
 		}
 	}
-	page, err := store.AddType(ctx, resource.Type{Name: "Page", Code: "page", Context: resource.UI,
-		Status: resource.Active, Stamp: r.stamp()})
-	if err != nil {
-		return err
-	}
+	page := value(store.AddType(ctx, resource.Type{Name: "Page", Code: "page", Context: resource.UI,
+		Status: resource.Active, Stamp: r.stamp()}))
 	for _, path := range []string{"/dashboard", "/users", "/treasury", "/reports"} {
-		if _, err := store.AddResource(ctx, resource.Resource{Code: path, Name: path[1:], Status: resource.Active,
-			TypeID: page, Context: resource.UI, Stamp: r.stamp()}); err != nil {
-			return err
-		}
+		value(store.AddResource(ctx, resource.Resource{Code: path, Name: path[1:], Status: resource.Active,
+			TypeID: page, Context: resource.UI, Stamp: r.stamp()}))
 	}
-	return nil
 }
 
 func (r *run) stamp() resource.Stamp {
@@ -96,15 +80,14 @@ func (r *run) changes(topic change.Topic, lock func(context.Context) error) admi
 }
 
 // do makes a change of the administrator, stamped by the clock of the run.
-func (r *run) do(ctx context.Context, topic change.Topic, action, target string,
-	apply func(context.Context) error) error {
-	return r.changes(topic, nil).Do(ctx, audit.By{UserID: r.team[0].ID}, action,
-		func(ctx context.Context) (admin.Done, error) { return admin.Done{Target: target}, apply(ctx) })
+func (r *run) do(ctx context.Context, topic change.Topic, action, target string, apply func(context.Context) error) {
+	check(r.changes(topic, nil).Do(ctx, audit.By{UserID: r.team[0].ID}, action,
+		func(ctx context.Context) (admin.Done, error) { return admin.Done{Target: target}, apply(ctx) }))
 }
 
 // rules adds rules of the firewall of every type and status. None blocks a viewer of the demo: the blocking rules apply
 // to documentation addresses, or only count.
-func (r *run) rules(ctx context.Context) error {
+func (r *run) rules(ctx context.Context) {
 	store := guard.NewFirewall(r.DB)
 	for i, rule := range []firewall.Rule{
 		{Label: "known-attackers", Type: firewall.Blacklist, EntityType: firewall.IP, Status: firewall.Active,
@@ -123,14 +106,9 @@ func (r *run) rules(ctx context.Context) error {
 	} {
 		rule.AppID = firewall.DefaultApp
 		rule.Entities, rule.Resources = append([]string{}, rule.Entities...), append([]string{}, rule.Resources...)
-		if err := rule.Check(); err != nil {
-			return fmt.Errorf("%s: %w", rule.Label, err)
-		}
+		within(rule.Label, func() { check(rule.Check()) })
 		r.Clock.set(r.start.Add(time.Duration(i) * 1000 * time.Hour))
-		if err := r.do(ctx, change.Firewall, "FIREWALL_RULE_ADD", rule.Label,
-			func(ctx context.Context) error { return store.Add(ctx, rule) }); err != nil {
-			return err
-		}
+		r.do(ctx, change.Firewall, "FIREWALL_RULE_ADD", rule.Label,
+			func(ctx context.Context) error { return store.Add(ctx, rule) })
 	}
-	return nil
 }

@@ -1,14 +1,15 @@
 package demo
 
 import (
-	"castellan/persistence/account"
-	"castellan/persistence/money"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 	"time"
+
+	"castellan/persistence/account"
+	"castellan/persistence/money"
 )
 
 // marker begins the names of the seeds that record the finished stages of a run.
@@ -32,44 +33,31 @@ func Unfinished(ctx context.Context, w World) (o Options, ok bool, err error) {
 }
 
 // begin stores the options, or compares them with the stored ones.
-func (r *run) begin(ctx context.Context) error {
-	done, err := r.DB.Seeded(ctx, marker+"done")
-	if err != nil || done {
-		return errors.Join(err, ErrFinished)
+func (r *run) begin(ctx context.Context) {
+	if value(r.DB.Seeded(ctx, marker+"done")) {
+		check(ErrFinished)
 	}
 	was, begun, err := Unfinished(ctx, r.World)
-	if err != nil {
-		return err
+	check(err)
+	switch {
+	case !begun:
+		r.once(ctx, string(value(json.Marshal(r.Options))), r.checkEmpty)
+	case was.Seed != r.Seed || was.Users != r.Users || !was.Now.Equal(r.Now):
+		check(fmt.Errorf("the database has an unfinished run of --seed %d --users %d --now %s: continue that run",
+			was.Seed, was.Users, was.Now.Format(time.RFC3339)))
 	}
-	if begun {
-		if was.Seed != r.Seed || was.Users != r.Users || !was.Now.Equal(r.Now) {
-			return fmt.Errorf("the database has an unfinished run of --seed %d --users %d --now %s: continue that run",
-				was.Seed, was.Users, was.Now.Format(time.RFC3339))
-		}
-		return nil
-	}
-	options, err := json.Marshal(r.Options)
-	if err != nil {
-		return err
-	}
-	return r.once(ctx, string(options), r.empty)
 }
 
-// empty returns ErrPeople if there are accounts, and ErrMoney if money was moved. The accounts that development mode
-// creates at its first start do not count.
-func (r *run) empty(ctx context.Context) error {
-	people, err := account.NewUsers(r.DB).List(ctx, "", 3)
-	if err != nil {
-		return err
-	}
-	for _, u := range people {
+// checkEmpty ends the run with ErrPeople if there are accounts, and with ErrMoney if money was moved. The accounts that
+// development mode creates at its first start do not count.
+func (r *run) checkEmpty(ctx context.Context) {
+	for _, u := range value(account.NewUsers(r.DB).List(ctx, "", 3)) {
 		if !u.Demo {
-			return ErrPeople
+			check(ErrPeople)
 		}
 	}
 	_, moved, err := money.NewLedger(r.DB).FirstDay(ctx)
-	if err == nil && moved {
-		err = ErrMoney
+	if check(err); moved {
+		check(ErrMoney)
 	}
-	return err
 }

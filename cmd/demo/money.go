@@ -30,9 +30,9 @@ type purse struct {
 }
 
 // money adds a person's movements of the months to the batch.
-func (r *run) money(b *ledger.Batch, p *person) error {
+func (r *run) money(b *ledger.Batch, p *person) {
 	if !p.KYCApproved() || p.place < 0 && p.chance(55) {
-		return nil
+		return
 	}
 	moves, assets := 1+p.IntN(4), 1
 	if p.place >= 0 {
@@ -45,22 +45,20 @@ func (r *run) money(b *ledger.Batch, p *person) error {
 	for n := range assets {
 		a := r.assets[(first+n)%len(r.assets)]
 		u := purse{run: r, person: p, b: b, a: a, user: ledger.Account{Kind: ledger.User, Owner: p.ID, Asset: a.id}}
-		err := u.history(moves)
-		if err == nil && n == 0 && p.place >= 0 && !p.staff() {
-			err = u.block(u.between(p.CreatedAt.Add(time.Hour), r.Now.Add(-2*time.Hour)))
-			p.purse = &u
-		}
-		if err != nil {
-			return fmt.Errorf("%s of %s: %w", a.currency, p.ID, err)
-		}
+		within(a.currency+" of "+p.ID, func() {
+			u.history(moves)
+			if n == 0 && p.place >= 0 && !p.staff() {
+				u.block(u.between(p.CreatedAt.Add(time.Hour), r.Now.Add(-2*time.Hour)))
+				p.purse = &u
+			}
+		})
 	}
-	return nil
 }
 
 func (u *purse) house(k ledger.Kind) ledger.Account { return ledger.Account{Kind: k, Asset: u.a.id} }
 
 // history makes that many movements since the registration, with at least one deposit.
-func (u *purse) history(moves int) error {
+func (u *purse) history(moves int) {
 	at := make([]time.Time, moves)
 	for i := range at {
 		at[i] = u.between(u.CreatedAt.Add(time.Hour), u.Now.Add(-2*time.Hour))
@@ -70,24 +68,19 @@ func (u *purse) history(moves int) error {
 		if i > 0 && !at.After(atOf(u.last, u.CreatedAt)) {
 			continue
 		}
-		var err error
 		switch n := u.IntN(100); {
 		case i == 0 || n < 45:
-			err = u.deposit(at)
+			u.deposit(at)
 		case n < 75:
-			err = u.withdraw(at)
+			u.withdraw(at)
 		case n < 85:
-			err = u.adjust(at)
+			u.adjust(at)
 		case n < 92:
-			err = u.reverse(at)
+			u.reverse(at)
 		default:
-			err = u.hold(at)
-		}
-		if err != nil {
-			return err
+			u.hold(at)
 		}
 	}
-	return nil
 }
 
 func atOf(t *ledger.Transfer, otherwise time.Time) time.Time {
@@ -96,6 +89,9 @@ func atOf(t *ledger.Transfer, otherwise time.Time) time.Time {
 	}
 	return t.At
 }
+
+// move adds a movement to the batch.
+func (u *purse) move(m ledger.Movement) { check(u.b.Do(m)) }
 
 func (u *purse) transfer(at time.Time, kind, ref string, from, to ledger.Account, a amount.Amount) ledger.Transfer {
 	t := ledger.Transfer{ID: u.id(at), Kind: kind, Ref: ref, Debit: from, Credit: to, Amount: a, At: at}
@@ -106,7 +102,7 @@ func (u *purse) transfer(at time.Time, kind, ref string, from, to ledger.Account
 }
 
 // deposit adds money from outside.
-func (u *purse) deposit(at time.Time) error {
+func (u *purse) deposit(at time.Time) {
 	t := u.transfer(at, kindDeposit, "", u.house(ledger.Treasury), u.user, u.worth(u.a))
 	with := []commit.Write{transaction.AddDeposit{Deposit: transaction.Deposit{ID: t.ID, UserID: u.ID, Asset: u.a.id,
 		Amount: t.Amount, Status: transaction.Finalized, TxID: u.hex(32), ToAddress: transaction.Address(u.user),
@@ -115,7 +111,7 @@ func (u *purse) deposit(at time.Time) error {
 		with = append(with, transaction.AddAddress{Account: u.user, At: at})
 	}
 	u.last = &t
-	return u.b.Do(ledger.Movement{Transfers: []ledger.Transfer{t}, With: with})
+	u.move(ledger.Movement{Transfers: []ledger.Transfer{t}, With: with})
 }
 
 // sender returns the sender of a deposit.
@@ -130,18 +126,15 @@ func (u *purse) part(hundredths int64) amount.Amount {
 	n := micro * hundredths / 100
 	unit := max(int64(amount.Unit(u.a.decimals))/1_000_000_000_000, 1)
 	n -= n % unit
-	a, err := amount.Of(n/1_000_000, n%1_000_000*1_000_000_000_000)
-	if err != nil {
-		panic(err) // less than the available amount
-	}
-	return a
+	return value(amount.Of(n/1_000_000, n%1_000_000*1_000_000_000_000))
 }
 
 // withdraw sends a part outside, for a fee of a hundredth of the balance.
-func (u *purse) withdraw(at time.Time) error {
+func (u *purse) withdraw(at time.Time) {
 	a, fee := u.part(10+u.Int64N(40)), u.part(1)
 	if a.Sign() == 0 || fee.Sign() == 0 {
-		return u.deposit(at)
+		u.deposit(at)
+		return
 	}
 	t := u.transfer(at, kindWithdrawal, "", u.user, u.house(ledger.Treasury), a)
 	f := u.transfer(at, kindFee, t.ID, u.user, u.house(ledger.Fee), fee)
@@ -151,48 +144,49 @@ func (u *purse) withdraw(at time.Time) error {
 	if u.place >= 0 {
 		with = append(with, u.process(t.ID, u.hex(32), at.Add(time.Minute)))
 	}
-	return u.b.Do(ledger.Movement{Transfers: []ledger.Transfer{t, f}, With: with})
+	u.move(ledger.Movement{Transfers: []ledger.Transfer{t, f}, With: with})
 }
 
 // adjust makes a correction by an administrator, as adjust-balance does.
-func (u *purse) adjust(at time.Time) error {
+func (u *purse) adjust(at time.Time) {
 	t := u.transfer(at, kindAdjustment, "ADJ-"+u.hex(6), u.house(ledger.Treasury), u.user, quantity(u.a, 2_500))
 	u.last = &t
-	return u.b.Do(ledger.Movement{Transfers: []ledger.Transfer{t}, With: []commit.Write{
+	u.move(ledger.Movement{Transfers: []ledger.Transfer{t}, With: []commit.Write{
 		transaction.AddDeposit{Deposit: transaction.Deposit{ID: t.ID, UserID: u.ID, Asset: u.a.id, Amount: t.Amount,
 			Status: transaction.Finalized, TxID: t.Ref, ToAddress: transaction.Address(u.user), TransferID: t.ID, At: at}}}})
 }
 
 // reverse reverses the last transfer from the house, if that amount is still available.
-func (u *purse) reverse(at time.Time) error {
+func (u *purse) reverse(at time.Time) {
 	if u.last == nil || u.last.Kind != kindAdjustment || u.b.Balance(u.user).Available().Cmp(u.last.Amount) < 0 {
-		return u.adjust(at)
+		u.adjust(at)
+		return
 	}
 	t := ledger.Reversal(at, *u.last, "booked to the wrong account")
 	t.ID, u.last = u.id(at), nil
-	return u.b.Do(ledger.Movement{Transfers: []ledger.Transfer{t}})
+	u.move(ledger.Movement{Transfers: []ledger.Transfer{t}})
 }
 
 // hold locks a part for a while. In the end it is free again, taken, or still locked.
-func (u *purse) hold(at time.Time) error {
+func (u *purse) hold(at time.Time) {
 	a := u.part(20)
 	if a.Sign() == 0 {
-		return u.deposit(at)
+		u.deposit(at)
+		return
 	}
 	h := ledger.Hold{ID: u.id(at), Account: u.user, Source: "demo", Type: "order", Amount: a, State: ledger.Active,
 		Version: 1}
 	h.Ref = h.ID
-	if err := u.b.Do(ledger.Movement{Take: []ledger.Hold{h}}); err != nil || u.place < 0 {
-		return err // for most people they stay
+	if u.move(ledger.Movement{Take: []ledger.Hold{h}}); u.place < 0 {
+		return // for most people they stay
 	}
 	switch u.IntN(3) {
 	case 0:
-		return u.b.Do(ledger.Movement{End: []ledger.End{{Hold: h.ID}}})
+		u.move(ledger.Movement{End: []ledger.End{{Hold: h.ID}}})
 	case 1:
 		t := u.transfer(at, kindFee, "", u.user, u.house(ledger.Fee), a)
-		return u.b.Do(ledger.Movement{Transfers: []ledger.Transfer{t}, End: []ledger.End{{Hold: h.ID, Transfer: t.ID}}})
+		u.move(ledger.Movement{Transfers: []ledger.Transfer{t}, End: []ledger.End{{Hold: h.ID, Transfer: t.ID}}})
 	}
-	return nil
 }
 
 // The kinds of transfers, as the service names them.

@@ -18,23 +18,19 @@ import (
 )
 
 // office creates the pending and the finished work of the staff.
-func (r *run) office(ctx context.Context) error {
-	return r.once(ctx, "office", func(ctx context.Context) error {
-		for _, part := range []func(context.Context) error{r.approvals, r.jobs, r.companies, r.providers,
-			r.treasury} {
-			if err := part(ctx); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+func (r *run) office(ctx context.Context) {
+	r.approvals(ctx)
+	r.jobs(ctx)
+	r.companies(ctx)
+	r.providers(ctx)
+	r.treasury(ctx)
 }
 
 // services are the deployed services.
 var services = []string{"castellan-api", "castellan-web", "rates-worker", "ledger-report", "mail-relay"}
 
 // approvals requests deployments and access over the months. The last requests are pending.
-func (r *run) approvals(ctx context.Context) error {
+func (r *run) approvals(ctx context.Context) {
 	a := staffrequest.Service{Deploys: office.NewDeploys(r.DB), VPNs: office.NewVPNs(r.DB),
 		Users: account.NewUsers(r.DB), Changes: r.changes("", nil)}
 	admin := audit.By{UserID: r.team[0].ID}
@@ -50,20 +46,14 @@ func (r *run) approvals(ctx context.Context) error {
 		waits := n >= many-5
 		r.Clock.set(at)
 		service := pick(s, services)
-		d, err := a.AddDeploy(ctx, audit.By{UserID: who.ID}, staffrequest.Deploy{
+		d := value(a.AddDeploy(ctx, audit.By{UserID: who.ID}, staffrequest.Deploy{
 			Request: staffrequest.Request{Status: staffrequest.Pending,
 				Type: []string{"release", "hotfix", "rollback"}[n%3]},
 			ServiceName: service, OriginalServiceName: service, BuildNumber: fmt.Sprint("1.", n, ".", s.IntN(9)),
-			Minutes: int64(5 + s.IntN(40))})
-		if err != nil {
-			return err
-		}
-		v, err := a.AddVPN(ctx, audit.By{UserID: who.ID}, who.ID, staffrequest.VPN{
+			Minutes: int64(5 + s.IntN(40))}))
+		v := value(a.AddVPN(ctx, audit.By{UserID: who.ID}, who.ID, staffrequest.VPN{
 			Request:  staffrequest.Request{Status: staffrequest.Pending, Type: []string{"NEW", "RENEW"}[n%2]},
-			UserName: who.named.mail})
-		if err != nil {
-			return err
-		}
+			UserName: who.named.mail}))
 		if waits {
 			continue
 		}
@@ -72,15 +62,9 @@ func (r *run) approvals(ctx context.Context) error {
 		if status == staffrequest.Rejected {
 			comment = "not in the week of a release"
 		}
-		_, err = a.ChangeDeploy(ctx, admin, d.ID, staffrequest.DeployChange{Status: &status, Comment: &comment})
-		if err == nil {
-			_, err = a.ChangeVPN(ctx, admin, v.ID, staffrequest.VPNChange{Status: &status, Comment: &comment})
-		}
-		if err != nil {
-			return err
-		}
+		value(a.ChangeDeploy(ctx, admin, d.ID, staffrequest.DeployChange{Status: &status, Comment: &comment}))
+		value(a.ChangeVPN(ctx, admin, v.ID, staffrequest.VPNChange{Status: &status, Comment: &comment}))
 	}
-	return nil
 }
 
 // jobParams returns the parameters of a job, from which its subject is read.
@@ -98,16 +82,13 @@ func jobParams(kind string, n int, at time.Time) any {
 }
 
 // jobs creates some jobs of each state. Unfinished jobs are due in a hundred years, so no node ever works on them.
-func (r *run) jobs(ctx context.Context) error {
+func (r *run) jobs(ctx context.Context) {
 	store := kit.NewJobs(r.DB)
 	for n := range 24 {
 		s := sourceOf(r.Seed, "job", n)
 		at := r.Now.Add(-time.Duration(24-n) * 7 * time.Hour)
 		kind := []string{"fetch-rates", broadcast.NotificationKind, accounting.Kind}[n%3]
-		params, err := json.Marshal(jobParams(kind, n, at))
-		if err != nil {
-			return err
-		}
+		params := value(json.Marshal(jobParams(kind, n, at)))
 		id := s.id(at)
 		total := int64(20 + s.IntN(400))
 		j := job.Job{ID: id, Kind: kind,
@@ -129,9 +110,7 @@ func (r *run) jobs(ctx context.Context) error {
 			j.State = []job.State{job.Queued, job.Running, job.Paused}[n-21]
 			j.Done, j.FinishedAt, j.NextAt = total/3, time.Time{}, at.AddDate(100, 0, 0)
 		}
-		if _, _, err := store.Add(ctx, j); err != nil {
-			return err
-		}
+		_, _, err := store.Add(ctx, j)
+		check(err)
 	}
-	return nil
 }

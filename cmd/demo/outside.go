@@ -20,7 +20,7 @@ func (r *run) byPlace(place int) *person {
 }
 
 // companies creates applications over the months, and the users of the shown corporate accounts.
-func (r *run) companies(ctx context.Context) error {
+func (r *run) companies(ctx context.Context) {
 	admin := audit.By{UserID: r.team[0].ID}
 	const many = 40
 	for n := range many {
@@ -31,18 +31,13 @@ func (r *run) companies(ctx context.Context) error {
 			status = "PENDING"
 		}
 		r.Clock.set(r.Now.AddDate(0, 0, -9*(many-n)).Add(time.Duration(s.IntN(600)) * time.Minute))
-		a, err := r.doors.corporate.Report(ctx, corporateDesk, corporate.Application{CompanyName: name,
-			ExternalID: fmt.Sprint("demo-application-", n), TaxNumber: s.number(10), Status: "PENDING"})
-		if err != nil {
-			return err
-		}
+		a := value(r.doors.corporate.Report(ctx, corporateDesk, corporate.Application{CompanyName: name,
+			ExternalID: fmt.Sprint("demo-application-", n), TaxNumber: s.number(10), Status: "PENDING"}))
 		if status == a.Status {
 			continue
 		}
 		r.Clock.set(r.Clock.Now().Add(26 * time.Hour))
-		if _, err := r.doors.corporate.SetStatus(ctx, corporateDesk, a.ID, status); err != nil {
-			return err
-		}
+		value(r.doors.corporate.SetStatus(ctx, corporateDesk, a.ID, status))
 	}
 	for place := range min(r.Users, shown) {
 		p := r.byPlace(place)
@@ -55,16 +50,13 @@ func (r *run) companies(ctx context.Context) error {
 		if place%3 == 0 {
 			u.Role, u.Status, u.Email = "accountant", "passive", nil
 		}
-		if _, err := r.doors.corporate.Insert(ctx, admin, u, ""); err != nil {
-			return err
-		}
+		value(r.doors.corporate.Insert(ctx, admin, u, ""))
 	}
-	return nil
 }
 
 // providers creates readings for every hour of the last two days, and at the end: two accounts at an exchange, and a
 // safe one.
-func (r *run) providers(ctx context.Context) error {
+func (r *run) providers(ctx context.Context) {
 	var writes []commit.Write
 	for i, account := range []string{"spot/main", "spot/reserve", "custody/vault"} {
 		name, of, _ := strings.Cut(account, "/")
@@ -85,5 +77,5 @@ func (r *run) providers(ctx context.Context) error {
 			writes = append(writes, a)
 		}
 	}
-	return r.DB.Commit(ctx, writes...)
+	check(r.DB.Commit(ctx, writes...))
 }

@@ -60,13 +60,11 @@ type doors struct {
 const quota = 1 << 30
 
 // buildServices builds the services on the catalogue, which is committed.
-func (r *run) buildServices(ctx context.Context) error {
+func (r *run) buildServices(ctx context.Context) {
 	currencies := currency.NewCache(moneystore.NewCurrencies(r.DB))
 	parameters := parameter.NewCache(kit.NewParameters(r.DB))
-	book, err := message.NewBook("Castellan", nil)
-	if err := errors.Join(err, currencies.Reload(ctx), parameters.Reload(ctx)); err != nil {
-		return err
-	}
+	book := value(message.NewBook("Castellan", nil))
+	check(errors.Join(currencies.Reload(ctx), parameters.Reload(ctx)))
 	users, claims, now := account.NewUsers(r.DB), kit.NewIntegration(r.DB), r.Clock.Now
 	transactions, own := moneystore.NewTransactions(r.DB), r.changes("", nil)
 	money := &ledger.Ledger{Store: moneystore.NewLedger(r.DB), Commit: r.DB, Now: now,
@@ -106,7 +104,6 @@ func (r *run) buildServices(ctx context.Context) error {
 		return w, err
 	}
 	r.doors = d
-	return r.loadAgreements(ctx)
 }
 
 // contractDesk returns the service that creates contracts and publishes their versions.
@@ -130,51 +127,43 @@ func (m inside) Notify(to challenge.Account, topic, template string, v message.V
 }
 
 // register returns the writes that register an account, with its verified data.
-func (r *run) register(p *person) (writes []commit.Write, err error) {
-	p.User, writes, err = registration.Newcomer{ExternalID: p.ref, CountryCode: p.CountryCode,
+func (r *run) register(p *person) []commit.Write {
+	u, writes, err := registration.Newcomer{ExternalID: p.ref, CountryCode: p.CountryCode,
 		Phone: strings.TrimPrefix(p.Phone, "+"+p.CountryCode), Email: p.Email, Name: p.Name, Surname: p.Surname,
 		Language: p.Language, Type: p.Type}.Import(registrar, p.User)
-	return writes, err
+	check(err)
+	p.User = u
+	return writes
 }
 
 // neighbours creates the records of the wallet and the screening service, in the transaction of ctx. A finding comes
 // last: it prohibits withdrawals of an account.
-func (r *run) neighbours(ctx context.Context, all []*person) error {
+func (r *run) neighbours(ctx context.Context, all []*person) {
 	for _, p := range all {
 		if p.purse != nil {
-			if err := p.purse.works(ctx); err != nil {
-				return err
-			}
+			p.purse.works(ctx)
 		}
 		if p.found == "" {
 			continue
 		}
 		s := sourceOf(r.Seed, "finding "+p.ID, 0)
 		r.Clock.set(s.between(p.CreatedAt, r.Now))
-		if _, err := r.doors.standing.Find(ctx, screening, standing.Finding{ExternalID: p.ref, UserID: p.ID,
+		value(r.doors.standing.Find(ctx, screening, standing.Finding{ExternalID: p.ref, UserID: p.ID,
 			Status: p.found, Source: pick(s, []string{"sanctions-list", "transactions", "adverse-media"}),
-			Reference: "CASE-" + s.number(7), Detail: "an example finding"}); err != nil {
-			return err
-		}
+			Reference: "CASE-" + s.number(7), Detail: "an example finding"}))
 	}
 	for _, id := range r.doors.holds {
-		if err := r.runJob(ctx, id); err != nil {
-			return err
-		}
+		r.runJob(ctx, id)
 	}
-	return nil
 }
 
 // runJob runs a job to its end.
-func (r *run) runJob(ctx context.Context, jobID string) error {
+func (r *run) runJob(ctx context.Context, jobID string) {
 	for over := false; !over; {
 		due, ended, err := r.doors.jobs.Step(ctx, jobID)
-		if err != nil {
-			return err
-		}
+		check(err)
 		if over = ended; due.After(r.Clock.Now()) {
 			r.Clock.set(due)
 		}
 	}
-	return nil
 }

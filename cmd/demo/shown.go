@@ -2,7 +2,6 @@ package demo
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"castellan/domain/account/user"
@@ -28,21 +27,22 @@ var papers = []struct {
 }
 
 // show creates the records that only the shown people have. It is called in the transaction of their account.
-func (r *run) show(ctx context.Context, p *person) error {
-	for _, part := range []func(context.Context, *person) error{r.documents, r.notices, r.wallets, r.filter,
-		r.accept, r.storeAnswers, r.decide, r.renamed} {
-		if err := part(ctx, p); err != nil {
-			return fmt.Errorf("%s: %w", p.ID, err)
-		}
-	}
-	return nil
+func (r *run) show(ctx context.Context, p *person) {
+	r.documents(ctx, p)
+	r.notices(ctx, p)
+	r.wallets(ctx, p)
+	r.filter(ctx, p)
+	r.accept(ctx, p)
+	r.storeAnswers(ctx, p)
+	r.decide(ctx, p)
+	r.renamed(ctx, p)
 }
 
 // documents uploads the papers of every third person and of those who can log in, and reviews them. The bytes are
 // written before the rows; if the transaction fails, the next run writes the same keys.
-func (r *run) documents(ctx context.Context, p *person) error {
+func (r *run) documents(ctx context.Context, p *person) {
 	if p.place%3 != 0 && p.named == nil {
-		return nil
+		return
 	}
 	s := sourceOf(r.Seed, "document "+p.ID, 0)
 	papersOf, reviewer := r.doors.documents, audit.By{UserID: r.team[1].ID}
@@ -53,11 +53,8 @@ func (r *run) documents(ctx context.Context, p *person) error {
 			content = pdf("DEMO", "Proof of address", "Reference "+s.number(8))
 		}
 		r.Clock.set(at)
-		d, err := papersOf.Add(ctx, audit.By{UserID: p.ID}, document.Document{UserID: p.ID, Name: paper.name,
-			Type: paper.kind, NameTexts: map[string]string{"tr": paper.tr}}, content, document.Fields{})
-		if err != nil {
-			return err
-		}
+		d := value(papersOf.Add(ctx, audit.By{UserID: p.ID}, document.Document{UserID: p.ID, Name: paper.name,
+			Type: paper.kind, NameTexts: map[string]string{"tr": paper.tr}}, content, document.Fields{}))
 		decided := p.KYCConfirm
 		if paper.pdf {
 			decided = p.AddressConfirmed
@@ -72,11 +69,8 @@ func (r *run) documents(ctx context.Context, p *person) error {
 			continue // it was not reviewed
 		}
 		r.Clock.set(p.CreatedAt.Add(30 * time.Minute))
-		if _, err := papersOf.Change(ctx, reviewer, true, c); err != nil {
-			return err
-		}
+		value(papersOf.Change(ctx, reviewer, true, c))
 	}
-	return nil
 }
 
 // notes are the notifications of the service, by language.
@@ -98,58 +92,48 @@ var notes = []struct {
 }
 
 // notices gives a person some notifications, most of which were read.
-func (r *run) notices(ctx context.Context, p *person) error {
+func (r *run) notices(ctx context.Context, p *person) {
 	s := sourceOf(r.Seed, "notice "+p.ID, 0)
 	var read []string
 	for range 1 + s.IntN(4) {
 		at, n := s.between(p.CreatedAt, r.Now), pick(s, notes)
 		add := notification.Add{Notification: notification.Notification{ID: s.id(at), UserID: p.ID, CreatedAt: at,
 			Message: notification.Message{Topic: n.topic, Title: n.title[p.Language], Body: n.body[p.Language]}}}
-		if err := r.DB.Commit(ctx, add); err != nil {
-			return err
-		}
+		check(r.DB.Commit(ctx, add))
 		if s.chance(60) {
 			read = append(read, add.ID)
 		}
 	}
-	if len(read) == 0 {
-		return nil
+	if len(read) > 0 {
+		r.Clock.set(r.Now.Add(-time.Minute))
+		value(delivery.NewNotifications(r.DB).Read(ctx, p.ID, read))
 	}
-	r.Clock.set(r.Now.Add(-time.Minute))
-	_, err := delivery.NewNotifications(r.DB).Read(ctx, p.ID, read)
-	return err
 }
 
 // wallets fills the address book of every seventh person.
-func (r *run) wallets(ctx context.Context, p *person) error {
+func (r *run) wallets(ctx context.Context, p *person) {
 	if p.place%7 != 0 && p.named == nil {
-		return nil
+		return
 	}
 	s := sourceOf(r.Seed, "wallet "+p.ID, 0)
 	for i, name := range []string{"Ledger Nano", "Borsa"} {
 		a := r.assets[(s.IntN(4)+i)%8]
 		r.Clock.set(s.between(p.CreatedAt, r.Now))
-		if _, err := r.doors.books.Add(ctx, audit.By{UserID: p.ID}, addressbook.New{Name: name,
-			CurrencyCode: a.currency, NetworkCode: a.network, Address: outside(s, a.network)}); err != nil {
-			return err
-		}
+		value(r.doors.books.Add(ctx, audit.By{UserID: p.ID}, addressbook.New{Name: name,
+			CurrencyCode: a.currency, NetworkCode: a.network, Address: outside(s, a.network)}))
 	}
-	return nil
 }
 
 // filter writes the records of a geographic filter.
-func (r *run) filter(ctx context.Context, p *person) error {
+func (r *run) filter(ctx context.Context, p *person) {
 	for _, code := range p.Countries.Codes() {
-		if err := r.DB.Commit(ctx, geofilter.Add{Country: geofilter.Country{UserID: p.ID, Code: code,
-			CreatedAt: p.CreatedAt, UpdatedAt: p.CreatedAt}}); err != nil {
-			return err
-		}
+		check(r.DB.Commit(ctx, geofilter.Add{Country: geofilter.Country{UserID: p.ID, Code: code,
+			CreatedAt: p.CreatedAt, UpdatedAt: p.CreatedAt}}))
 	}
-	return nil
 }
 
 // accept makes most people accept the required agreements.
-func (r *run) accept(ctx context.Context, p *person) error {
+func (r *run) accept(ctx context.Context, p *person) {
 	store := people.NewAgreements(r.DB)
 	s := sourceOf(r.Seed, "agreement "+p.ID, 0)
 	for _, id := range r.agreements {
@@ -157,9 +141,6 @@ func (r *run) accept(ctx context.Context, p *person) error {
 			continue
 		}
 		r.Clock.set(s.between(p.CreatedAt, r.Now))
-		if err := store.Accept(ctx, id, p.ID); err != nil {
-			return err
-		}
+		check(store.Accept(ctx, id, p.ID))
 	}
-	return nil
 }

@@ -88,9 +88,5 @@ func quantity(a asset, cents int64) amount.Amount {
 	if whole == 0 && parts == 0 {
 		parts = unit
 	}
-	q, err := amount.Of(whole, parts*1_000_000_000_000)
-	if err != nil {
-		panic(err) // the sums above are small
-	}
-	return q
+	return value(amount.Of(whole, parts*1_000_000_000_000))
 }

@@ -62,42 +62,24 @@ func (p *person) staff() bool { return p.named != nil && len(p.named.roles) > 0 
 func (n named) phone(i int) string { return fmt.Sprint(firstNumber + i) }
 
 // recruit creates the accounts of the team, without passwords.
-func (r *run) recruit(ctx context.Context) error {
+func (r *run) recruit(ctx context.Context) {
 	var writes []commit.Write
 	for _, p := range r.team {
-		brought, err := r.register(p)
-		if err != nil {
-			return err
-		}
-		writes = append(writes, brought...)
+		writes = append(writes, r.register(p)...)
 	}
-	return r.DB.Commit(ctx, writes...)
+	check(r.DB.Commit(ctx, writes...))
 }
 
-// settle gives the team all records of the shown accounts.
-func (r *run) settle(ctx context.Context) error { return r.once(ctx, "team", r.equip) }
-
-func (r *run) equip(ctx context.Context) error {
+// equip gives the team all records of the shown accounts.
+func (r *run) equip(ctx context.Context) {
 	b := r.batch()
 	var writes []commit.Write
 	for _, p := range r.team {
 		writes = append(writes, r.logins(p)...)
-		if err := r.money(b, p); err != nil {
-			return err
-		}
+		r.money(b, p)
 	}
-	if err := r.DB.Commit(ctx, writes...); err != nil {
-		return err
-	}
-	for _, p := range r.team {
-		if err := r.show(ctx, p); err != nil {
-			return err
-		}
-	}
-	if err := r.book(ctx, b); err != nil {
-		return err
-	}
-	return r.neighbours(ctx, r.team)
+	check(r.DB.Commit(ctx, writes...))
+	r.equipAll(ctx, r.team, b)
 }
 
 // Login is the login of a person.
@@ -105,25 +87,18 @@ type Login struct{ Who, Name, CountryCode, Phone, Mail, Password, See string }
 
 // finish gives the team its passwords and ends the run. Passwords come last, so an interrupted run leaves none that was
 // not reported.
-func (r *run) finish(s *Summary) func(context.Context) error {
-	return func(ctx context.Context) error {
-		r.Clock.at.Store(nil)
-		return r.once(ctx, "done", func(ctx context.Context) error {
-			var writes []commit.Write
-			for i, p := range r.team {
-				password := r.Password()
-				hash, err := r.Hasher.Hash(ctx, password)
-				if err != nil {
-					return err
-				}
-				writes = append(writes, user.SetPassword{UserID: p.ID, CV: p.CV, Hash: hash})
-				s.Logins = append(s.Logins, Login{p.named.who, strings.TrimSpace(p.Name + " " + p.Surname), "90",
-					p.named.phone(i), p.Email, password, p.named.see})
-			}
-			if err := r.DB.Commit(ctx, writes...); err != nil {
-				return err
-			}
-			return r.Keep(s.Logins)
-		})
-	}
+func (r *run) finish(ctx context.Context) (logins []Login) {
+	r.Clock.at.Store(nil)
+	r.once(ctx, "done", func(ctx context.Context) {
+		var writes []commit.Write
+		for i, p := range r.team {
+			password := r.Password()
+			writes = append(writes, user.SetPassword{UserID: p.ID, CV: p.CV, Hash: value(r.Hasher.Hash(ctx, password))})
+			logins = append(logins, Login{p.named.who, strings.TrimSpace(p.Name + " " + p.Surname), "90",
+				p.named.phone(i), p.Email, password, p.named.see})
+		}
+		check(r.DB.Commit(ctx, writes...))
+		check(r.Keep(logins))
+	})
+	return logins
 }

@@ -22,46 +22,31 @@ var clauses = []string{"Scope", "Your account", "Security of your account", "Fee
 
 // contracts adds a contract in three versions to those of a new installation, and details to each: one is replaced, one
 // is active and one is a draft.
-func (r *run) contracts(ctx context.Context) error {
+func (r *run) contracts(ctx context.Context) {
 	desk, by := r.contractDesk(), audit.By{UserID: r.team[0].ID}
 	r.Clock.set(r.start)
-	first, err := desk.Add(ctx, by, contract.Contract{Code: "RISK_NOTICE", Name: "Risk notice", Turkish: "Risk bildirimi",
-		Arabic: "إشعار المخاطر", Version: "1.0"})
-	if err != nil {
-		return err
-	}
-	all, err := desk.Store.Contracts(ctx, contract.Query{})
-	if err != nil {
-		return err
-	}
-	for i, c := range all {
+	first := value(desk.Add(ctx, by, contract.Contract{Code: "RISK_NOTICE", Name: "Risk notice", Turkish: "Risk bildirimi",
+		Arabic: "إشعار المخاطر", Version: "1.0"}))
+	for i, c := range value(desk.Store.Contracts(ctx, contract.Query{})) {
 		var drafts []contract.Draft
 		for n, title := range clauses[:len(clauses)-2*i] {
 			drafts = append(drafts, contract.Draft{Title: title, OrderNo: new(int64(n+1) * 10),
 				Content: fmt.Sprintf("<p><b>%d.</b> %s: an example text of <i>%s</i>.</p><ul><li>First.</li>"+
 					"<li>Second.</li></ul>", n+1, title, c.Name)})
 		}
-		if _, err := desk.AddDetails(ctx, by, c.ID, drafts); err != nil {
-			return err
-		}
+		value(desk.AddDetails(ctx, by, c.ID, drafts))
 	}
-	if _, _, err := desk.Publish(ctx, by, first.ID); err != nil {
-		return err
+	publish := func(id int64) {
+		_, _, err := desk.Publish(ctx, by, id)
+		check(err)
 	}
+	publish(first.ID)
 	r.Clock.set(r.start.AddDate(0, 6, 0))
-	second, err := desk.AddVersion(ctx, by, first.ID, "2.1")
-	if err != nil {
-		return err
-	}
-	if _, err := desk.AddDetails(ctx, by, second.ID, []contract.Draft{{Title: clauses[len(clauses)-1],
-		Content: "<p>Ankara.</p>"}}); err != nil {
-		return err
-	}
-	if _, _, err := desk.Publish(ctx, by, second.ID); err != nil {
-		return err
-	}
-	_, err = desk.AddVersion(ctx, by, second.ID, "2.2")
-	return err
+	second := value(desk.AddVersion(ctx, by, first.ID, "2.1"))
+	value(desk.AddDetails(ctx, by, second.ID, []contract.Draft{{Title: clauses[len(clauses)-1],
+		Content: "<p>Ankara.</p>"}}))
+	publish(second.ID)
+	value(desk.AddVersion(ctx, by, second.ID, "2.2"))
 }
 
 // news are the announcements, by language.
@@ -79,7 +64,7 @@ var news = []struct{ tr, en, ar, body string }{
 }
 
 // announcements creates announcements over the months: past, present and future ones, drafts, and one for the slider.
-func (r *run) announcements(ctx context.Context) error {
+func (r *run) announcements(ctx context.Context) {
 	store, policy, admin := office.NewAnnouncements(r.DB), richtext.New(""), r.team[0].ID
 	for i, n := range news {
 		s := sourceOf(r.Seed, "announcement", i)
@@ -97,24 +82,17 @@ func (r *run) announcements(ctx context.Context) error {
 			a.Route, a.ClientType = json.RawMessage(`{"screen":"update"}`), new("mobile")
 			for platform := range a.Pictures {
 				a.Pictures[platform] = s.key(announcement.Area, ".png", at)
-				if err := r.Files.Put(ctx, a.Pictures[platform], card(s, true)); err != nil {
-					return err
-				}
+				check(r.Files.Put(ctx, a.Pictures[platform], card(s, true)))
 			}
 		}
-		if err := a.Check(true); err != nil {
-			return err
-		}
+		check(a.Check(true))
 		r.Clock.set(at.Add(-24 * time.Hour))
-		if _, err := store.Add(ctx, a); err != nil {
-			return err
-		}
+		value(store.Add(ctx, a))
 	}
-	return nil
 }
 
 // publish publishes agreements in versions.
-func (r *run) publish(ctx context.Context) error {
+func (r *run) publish(ctx context.Context) {
 	store := people.NewAgreements(r.DB)
 	for i, a := range []agreement.Agreement{
 		{Name: "Kullanıcı sözleşmesi", Version: "1", Description: "Terms of use", AcceptRequired: true},
@@ -124,13 +102,8 @@ func (r *run) publish(ctx context.Context) error {
 	} {
 		s, at := sourceOf(r.Seed, "agreement", i), r.start.AddDate(0, 3*i, 1)
 		a.FilePath, a.CreatedBy = s.key(agreement.Area, ".pdf", at), r.team[0].ID
-		if err := r.Files.Put(ctx, a.FilePath, pdf("DEMO", a.Name, "Version "+a.Version)); err != nil {
-			return err
-		}
+		check(r.Files.Put(ctx, a.FilePath, pdf("DEMO", a.Name, "Version "+a.Version)))
 		r.Clock.set(at)
-		if _, err := store.Add(ctx, a); err != nil {
-			return err
-		}
+		value(store.Add(ctx, a))
 	}
-	return nil
 }
