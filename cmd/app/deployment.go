@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"time"
 
 	"castellan/cmd/app/adapters"
@@ -108,16 +109,25 @@ type Deployment struct {
 // several nodes may start at once, and each seed in one transaction with its marker. A statement may take 30 s, until
 // DB.EndPatience; a wait is logged.
 func Open(ctx context.Context, cfg config.Config) (*Deployment, error) {
-	return OpenAt(ctx, cfg, time.Now)
+	return OpenWith(ctx, cfg, persistence.Options{})
 }
 
-// OpenAt is Open with the clock that stamps the rows of the database.
-func OpenAt(ctx context.Context, cfg config.Config, now func() time.Time) (*Deployment, error) {
-	return openWith(ctx, cfg, persistence.Options{Now: now})
+// OpenExisting is Open for a command that is of no use on a new database: it creates no file at a misspelled path.
+func OpenExisting(ctx context.Context, cfg config.Config) (*Deployment, error) {
+	return openExisting(ctx, cfg, persistence.Options{})
 }
 
-// openWith is Open with the clock and the trace of the options.
-func openWith(ctx context.Context, cfg config.Config, o persistence.Options) (*Deployment, error) {
+func openExisting(ctx context.Context, cfg config.Config, o persistence.Options) (*Deployment, error) {
+	if file, embedded := cfg.Database.SQLitePath(); embedded {
+		if _, err := os.Stat(file); err != nil {
+			return nil, fmt.Errorf("there is no database: %w", err)
+		}
+	}
+	return OpenWith(ctx, cfg, o)
+}
+
+// OpenWith is Open with the clock and the trace of the options.
+func OpenWith(ctx context.Context, cfg config.Config, o persistence.Options) (*Deployment, error) {
 	var v *Deployment
 	_, err := opened(ctx, cfg, o, func(ctx context.Context, db *persistence.DB) error {
 		v = &Deployment{DB: db}
@@ -186,11 +196,6 @@ func (v *Deployment) HashIdentity(number string) string {
 // HashesIdentity returns the hashes under which it may be found, the one of HashIdentity first.
 func (v *Deployment) HashesIdentity(number string) []string {
 	return append([]string{v.HashIdentity(number)}, v.Ring.Former(identity.HashDomain, number)...)
-}
-
-// RehashIdentities is identity.Rehash.
-func (v *Deployment) RehashIdentities(ctx context.Context, told func(seen int)) (changed, left int, err error) {
-	return identity.Rehash(ctx, people.NewIdentities(v.DB), v.Ring, told)
 }
 
 // TokenLife returns the longest time for which a token signed now is of use. That is the lifetime of x-auth and the

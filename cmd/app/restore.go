@@ -188,7 +188,7 @@ func (v *Deployment) invalidate(ctx context.Context, point time.Time, eventsAfte
 // AdoptRestored does what Restore does after the copy, in a database that another program has restored. Such a program
 // is pg_restore, Litestream, or PostgreSQL with an archive of its log. No process may serve the database.
 func AdoptRestored(ctx context.Context, cfg config.Config, point time.Time, verify bool) (r Restored, err error) {
-	v, err := openWith(ctx, cfg, persistence.Options{Serves: true}) // SQLite: no other process serves
+	v, err := openExisting(ctx, cfg, persistence.Options{Serves: true}) // SQLite: no other process serves
 	if err != nil {
 		return r, err
 	}

@@ -185,7 +185,7 @@ func Serve(ctx context.Context, cfg config.Config, o Options) error {
 	if err := canListen(cfg); err != nil {
 		return err
 	}
-	d, err := openWith(ctx, cfg, persistence.Options{Trace: o.Trace, Serves: true,
+	d, err := OpenWith(ctx, cfg, persistence.Options{Trace: o.Trace, Serves: true,
 		Clustered: cfg.Cluster.GossipAddr != ""})
 	if err != nil {
 		return err

@@ -50,7 +50,7 @@ func (c userAllowIPCmd) Run(e *env) error {
 	if c.Remove && (c.Clear || len(networks) == 0) {
 		return errors.New("--remove requires networks and excludes --clear")
 	}
-	v, err := app.Open(e.ctx, e.cfg)
+	v, err := app.OpenExisting(e.ctx, e.cfg)
 	if err != nil {
 		return err
 	}

@@ -47,7 +47,7 @@ func (c auditVerifyCmd) Run(e *env) (err error) {
 			return fmt.Errorf("--at-least: %w", err)
 		}
 	}
-	v, err := app.Open(e.ctx, e.cfg)
+	v, err := app.OpenExisting(e.ctx, e.cfg)
 	if err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func (c auditArchiveCmd) Run(e *env) error {
 	if keep < 30*24*time.Hour {
 		return errors.New("set --keep to 720h or more, or set audit.keep")
 	}
-	v, err := app.Open(e.ctx, e.cfg)
+	v, err := app.OpenExisting(e.ctx, e.cfg)
 	if err != nil {
 		return err
 	}

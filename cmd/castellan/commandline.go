@@ -1,11 +1,11 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"reflect"
-	"slices"
 	"strings"
 	"unicode"
 
@@ -13,12 +13,14 @@ import (
 	"github.com/spf13/pflag"
 
 	"castellan/cmd/app"
+	"castellan/config"
 )
 
 // A command is a struct that runs, or has subcommands; its tags configure cobra. Every field is a flag, except for
 // those tagged cmd or arg:
 //
 //	cmd:""                a subcommand
+//	cmd:"creates"         … that may be the first one of an installation
 //	default:"withargs"    … which runs if no command is named
 //	arg:"" optional:""    an argument after the command; a list takes all that follow
 //	name:"…" short:"x"    instead of the field's name (CountryCode is country-code)
@@ -38,10 +40,13 @@ type deploymentRunner interface {
 	Run(*env, *app.Deployment) error
 }
 
-type opened struct{ deploymentRunner }
+type opened struct {
+	deploymentRunner
+	open func(context.Context, config.Config) (*app.Deployment, error)
+}
 
 func (o opened) Run(e *env) error {
-	v, err := app.Open(e.ctx, e.cfg)
+	v, err := o.open(e.ctx, e.cfg)
 	if err != nil {
 		return err
 	}
@@ -57,16 +62,6 @@ type commandLine struct {
 	selected runner
 }
 
-// usageError is an invalid command line.
-type usageError struct {
-	command string
-	cause   error
-}
-
-func (e usageError) Error() string {
-	return fmt.Sprintf("%v\nTry: %s --help", e.cause, e.command)
-}
-
 // parse fills to, a pointer to a struct of commands, and returns the command to run. It returns nil when help was
 // requested, after writing the help to out.
 func parse(to any, name, description string, args, environ []string, out io.Writer) (runner, error) {
@@ -75,26 +70,29 @@ func parse(to any, name, description string, args, environ []string, out io.Writ
 	root.Long = description
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetHelpCommand(&cobra.Command{Use: "no-help", Hidden: true}) // --help is the only way
-	root.SetArgs(slices.Concat([]string{}, args))
+	root.SetArgs(append([]string{}, args...))                         // in place of nil cobra takes os.Args
 	root.SetOut(out)
 	root.SetErr(out)
 	root.SetHelpFunc(func(c *cobra.Command, _ []string) { writeHelp(c) })
 	root.SetUsageFunc(func(c *cobra.Command) error { writeHelp(c); return nil })
 	c, err := root.ExecuteC()
 	if err != nil {
-		return nil, usageError{c.CommandPath(), err}
+		return nil, fmt.Errorf("%w\nTry: %s --help", err, c.CommandPath())
 	}
 	return l.selected, nil
 }
 
 // command declares a struct of commands, or a command that runs.
-func (l *commandLine) command(v reflect.Value, name, short string) *cobra.Command {
-	c := &cobra.Command{Use: name, Short: short, SilenceErrors: true, SilenceUsage: true}
+func (l *commandLine) command(v reflect.Value, name string, tag reflect.StructTag) *cobra.Command {
+	c := &cobra.Command{Use: name, Short: tag.Get("help"), SilenceErrors: true, SilenceUsage: true}
 	flags := c.Flags()
 	of := v.Addr().Interface()
 	r, runs := of.(runner)
 	if d, ok := of.(deploymentRunner); ok {
-		r, runs = opened{d}, true
+		r, runs = opened{d, app.OpenExisting}, true
+		if tag.Get("cmd") == "creates" {
+			r = opened{d, app.Open}
+		}
 	}
 	if !runs {
 		flags = c.PersistentFlags() // subcommands accept them too
@@ -140,7 +138,7 @@ func (l *commandLine) fields(c *cobra.Command, flags *pflag.FlagSet, v reflect.V
 			given.name = kebab(f.Name)
 		}
 		if given.has("cmd") {
-			below := l.command(v.Field(i), given.name, f.Tag.Get("help"))
+			below := l.command(v.Field(i), given.name, f.Tag)
 			c.AddCommand(below)
 			if given.has("default") {
 				l.fields(c, c.Flags(), v.Field(i))

@@ -1,8 +1,8 @@
 package main
 
 import (
-	"errors"
 	"io"
+	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -113,14 +113,15 @@ func TestCommandLineFaults(t *testing.T) {
 		"set walk north --kinds a,e": "invalid argument \"a,e\" for \"--kinds\" flag: must be one of a, b, c, d\n" +
 			"Try: trial set walk --help",
 	} {
-		_, selected, _, err := tryLine(args)
-		if used, ok := errors.AsType[usageError](err); !ok || used.Error() != want || selected != nil {
+		if _, selected, _, err := tryLine(args); err == nil || err.Error() != want || selected != nil {
 			t.Errorf("%s: %v, want %s", args, err, want)
 		}
 	}
-	if _, _, _, err := tryLine("set walk north --need n --other o --dir /no/such"); err == nil ||
-		!strings.Contains(err.Error(), "/no/such") {
-		t.Errorf("no such folder: %v", err)
+	_, _, _, err := tryLine("set walk north --need n --other o --dir /no/such")
+	storetest.Fails(t, err, "/no/such")
+	selected, err := parse(new(trialLine), "trial", "", nil, nil, io.Discard)
+	if err != nil || !reflect.DeepEqual(selected, &trialStand{3}) {
+		t.Errorf("the arguments of the process were read: %+v, %v", selected, err)
 	}
 }
 
@@ -192,13 +193,18 @@ func TestEveryCommandIsExplained(t *testing.T) {
 	}
 }
 
-// A file that a command cannot read is a failure, not an invalid command line.
-func TestMissingInputFiles(t *testing.T) {
+// An input that a command refuses is a failure, not an invalid command line, and opens nothing.
+func TestRefusedInput(t *testing.T) {
 	dir := t.TempDir()
-	for _, args := range []string{"user import " + dir + "/none", "user import " + dir, "rates import " + dir + "/none"} {
-		code, _, errOut := command(t, []string{"DATA_DIR=" + dir, "DEV=true"}, args)
-		if code != 1 || !strings.Contains(errOut, dir) {
-			t.Errorf("%s: exit %d, %s", args, code, errOut)
+	refused := map[string]string{"user import " + dir + "/none": dir, "user import " + dir: dir,
+		"rates import " + dir + "/none": dir, "restore in-place --point 2999-01-01T00:00:00Z": "is in the future"}
+	for _, args := range []string{"ledger verify", "audit verify", "jobs list", "user export", "restore in-place"} {
+		refused[args] = "there is no database" // and none is made at a misspelled path
+	}
+	for args, want := range refused {
+		code, out, errOut := command(t, []string{"DATA_DIR=" + dir + "/data"}, args)
+		if _, err := os.Stat(dir + "/data"); code != 1 || !strings.Contains(errOut, want) || out != "" || err == nil {
+			t.Errorf("%s: exit %d, %s%s, %v", args, code, out, errOut, err)
 		}
 	}
 }

@@ -184,7 +184,7 @@ func (v *setting) placeholder() string {
 
 // choices are the values of an enum that the help shows.
 func (v *setting) choices() []string {
-	return slices.DeleteFunc(strings.Split(v.tag.Get("enum"), ","), isEmpty)
+	return slices.DeleteFunc(strings.Split(v.tag.Get("enum"), ","), func(s string) bool { return s == "" })
 }
 
 // short reports whether the choices of an enum fit in place of the value's name.
@@ -201,8 +201,6 @@ func (v *setting) help() string {
 	}
 	return text
 }
-
-func isEmpty(text string) bool { return text == "" }
 
 // usage returns an argument in the form of the usage line.
 func (v *setting) usage() string {

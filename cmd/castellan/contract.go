@@ -12,7 +12,7 @@ import (
 )
 
 type contractCmd struct {
-	Add  contractAddCmd  `cmd:"" help:"Add a contract and print its id."`
+	Add  contractAddCmd  `cmd:"creates" help:"Add a contract and print its id."`
 	List contractListCmd `cmd:"" help:"List the contracts: id, code, version, name."`
 }
 

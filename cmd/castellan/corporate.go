@@ -8,7 +8,7 @@ import (
 )
 
 type corporateCmd struct {
-	Add corporateAddCmd `cmd:"" help:"Add the application of a company and print its id."`
+	Add corporateAddCmd `cmd:"creates" help:"Add the application of a company and print its id."`
 }
 
 type corporateAddCmd struct {

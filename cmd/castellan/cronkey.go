@@ -13,7 +13,7 @@ import (
 )
 
 type cronKeyCmd struct {
-	Add    cronKeyAddCmd    `cmd:"" help:"Create a key and print, once, the header value of its client."`
+	Add    cronKeyAddCmd    `cmd:"creates" help:"Create a key and print, once, the header value of its client."`
 	List   cronKeyListCmd   `cmd:"" help:"List the keys: name, time of creation."`
 	Remove cronKeyRemoveCmd `cmd:"" help:"Remove a key; every node refuses it within one second."`
 }

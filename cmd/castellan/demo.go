@@ -13,6 +13,7 @@ import (
 	"castellan/cmd/demo"
 	"castellan/domain/account/password"
 	"castellan/domain/money/addressbook/address"
+	"castellan/persistence"
 )
 
 type demoCmd struct {
@@ -42,7 +43,7 @@ data folder. If they are created in development mode, they work only in that mod
 
 func (c demoCmd) Run(e *env) error {
 	clock := new(demo.Clock)
-	v, err := app.OpenAt(e.ctx, e.cfg, clock.Now)
+	v, err := app.OpenWith(e.ctx, e.cfg, persistence.Options{Now: clock.Now})
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,9 @@ import (
 	"castellan/cmd/app"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/keyring"
+	"castellan/domain/people/identity"
 	"castellan/persistence/kit"
+	"castellan/persistence/people"
 )
 
 type keysCmd struct {
@@ -96,12 +98,11 @@ master   All keys are encrypted with a new master key file. On several nodes, fi
 }
 
 func (c rotateCmd) Run(e *env, v *app.Deployment) error {
-	purpose := map[string]keyring.Purpose{"signing": keyring.Signing, "sealing": keyring.Sealing,
-		"hashing": keyring.Hashing}[c.Purpose]
+	purpose := keyring.Purpose(c.Purpose)
 	switch {
 	case c.Compromised:
 		return c.replace(e, v, purpose)
-	case purpose == "":
+	case c.Purpose == "master":
 		return c.master(e, v)
 	}
 	life, err := v.TokenLife(e.ctx, e.cfg)
@@ -178,7 +179,7 @@ func (c rotateCmd) replace(e *env, v *app.Deployment, purpose keyring.Purpose) e
 	if err := v.Keeper.Reload(e.ctx); err != nil {
 		return fmt.Errorf("run castellan keys rehash: %w", err)
 	}
-	return rehash(e, v)
+	return rehashCmd{}.Run(e, v)
 }
 
 type rehashCmd struct{}
@@ -189,11 +190,8 @@ was interrupted. If all numbers are hashed with the new key, it changes nothing.
 }
 
 func (rehashCmd) Run(e *env, v *app.Deployment) error {
-	return rehash(e, v)
-}
-
-func rehash(e *env, v *app.Deployment) error {
-	changed, left, err := v.RehashIdentities(e.ctx, func(seen int) { fmt.Fprintf(e.err, "\r%d identity numbers", seen) })
+	changed, left, err := identity.Rehash(e.ctx, people.NewIdentities(v.DB), v.Ring,
+		func(seen int) { fmt.Fprintf(e.err, "\r%d identity numbers", seen) })
 	if err != nil {
 		return fmt.Errorf("hash identity numbers again (repeat with castellan keys rehash): %w", err)
 	}

@@ -40,7 +40,7 @@ func TestLoggedDurationsHaveAUnit(t *testing.T) {
 func TestInterruptedCommandsFail(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
-	for command, want := range map[string]int{"migrate": 1, "ledger verify": 1, "serve": 0} {
+	for command, want := range map[string]int{"migrate": 1, "setup-link": 1, "serve": 0} {
 		var out, log strings.Builder
 		environ := []string{"CASTELLAN_DATA_DIR=" + t.TempDir(), "CASTELLAN_HTTP_ADDR=127.0.0.1:0"}
 		code := run(ctx, strings.Fields(command), environ, nil, &out, &log)

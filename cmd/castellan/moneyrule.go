@@ -23,7 +23,7 @@ type moneyCmd struct {
 type moneyRuleCmd struct {
 	List     moneyRuleListCmd     `cmd:"" help:"List the rules of the money policy."`
 	Add      moneyRuleAddCmd      `cmd:"" help:"Add the rules of a JSON file, all or none."`
-	Template moneyRuleTemplateCmd `cmd:"" help:"Add the rules of a template for a law, on trial."`
+	Template moneyRuleTemplateCmd `cmd:"creates" help:"Add the rules of a template for a law, on trial."`
 	Status   moneyRuleStatusCmd   `cmd:"" help:"Set a rule to ACTIVE, TRIAL or INACTIVE, on every node within one second."`
 	Remove   moneyRuleRemoveCmd   `cmd:"" help:"Remove a rule, on every node within one second."`
 }

@@ -78,6 +78,9 @@ func (c restoreInPlaceCmd) Run(e *env) error {
 		if point, err = time.Parse(time.RFC3339Nano, c.Point); err != nil {
 			return fmt.Errorf("--point: want a time such as 2026-11-29T01:00:00Z: %w", err)
 		}
+		if point.After(time.Now()) {
+			return fmt.Errorf("--point: %s is in the future", c.Point)
+		}
 	}
 	r, err := app.AdoptRestored(e.ctx, e.cfg, point, c.Verify)
 	if err != nil {
@@ -140,7 +143,7 @@ func (c restoreReconcileCmd) Run(e *env) error {
 	if err != nil {
 		return fmt.Errorf("--wallet %s: %w", c.Wallet, err)
 	}
-	v, err := app.Open(e.ctx, e.cfg)
+	v, err := app.OpenExisting(e.ctx, e.cfg)
 	if err != nil {
 		return err
 	}

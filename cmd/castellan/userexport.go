@@ -36,7 +36,7 @@ func (c userExportCmd) Run(e *env) (err error) {
 			return err
 		}
 	}
-	v, err := app.Open(e.ctx, e.cfg)
+	v, err := app.OpenExisting(e.ctx, e.cfg)
 	if err != nil {
 		return err
 	}

@@ -40,7 +40,7 @@ func (c userLinkCmd) Run(e *env) error {
 			return err
 		}
 	}
-	v, err := app.Open(e.ctx, e.cfg)
+	v, err := app.OpenExisting(e.ctx, e.cfg)
 	if err != nil {
 		return err
 	}

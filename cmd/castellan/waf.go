@@ -124,7 +124,7 @@ func (c wafExplainCmd) Run(e *env) error {
 	if c.Country != "" && !geo.Assigned(c.Country) {
 		return errors.New("--country must be a code of two capital letters (ISO 3166-1 alpha-2)")
 	}
-	v, err := app.Open(e.ctx, e.cfg)
+	v, err := app.OpenExisting(e.ctx, e.cfg)
 	if err != nil {
 		return err
 	}
