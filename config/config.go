@@ -7,7 +7,7 @@
 // this order: Default, the YAML file, the environment (decision D-EXT-01). Load reports all faults together, before
 // anything is opened.
 //
-// Start reading at Config, then Load in load.go and Validate in validate.go.
+// Start reading at Config, then Load in load.go and faults in validate.go.
 package config
 
 import (
@@ -336,7 +336,7 @@ type Language struct {
 	TimeZone string `key:"time_zone" default:"UTC"`
 }
 
-// Zone returns the time zone; UTC for one that Validate refuses.
+// Zone returns the time zone; UTC for one that Load refuses.
 func (l Language) Zone() *time.Location {
 	z, err := time.LoadLocation(l.TimeZone)
 	if err != nil {

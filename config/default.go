@@ -105,7 +105,7 @@ func reachable(addr string) string {
 	return net.JoinHostPort(host, port)
 }
 
-// normalOrigins writes origins as browsers do: lower case, without the default port. Validate reports invalid ones.
+// normalOrigins writes origins as browsers do: lower case, without the default port. Load reports invalid ones.
 func normalOrigins(all []string) (normal []string) {
 	for _, o := range all {
 		o = strings.ToLower(o)

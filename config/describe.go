@@ -49,7 +49,7 @@ func (c Config) shown(e entry) (text string, whole bool) {
 	return strconv.Quote(text), whole
 }
 
-// bounds writes the values that Validate accepts, in brackets.
+// bounds writes the values that Load accepts, in brackets.
 func (e entry) bounds() string {
 	switch {
 	case e.oneof != nil:

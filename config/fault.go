@@ -52,11 +52,3 @@ func (f Faults) Error() string {
 	}
 	return b.String()
 }
-
-// err returns nil for no faults, so that callers can compare with nil.
-func (f Faults) err() error {
-	if len(f) == 0 {
-		return nil
-	}
-	return f
-}

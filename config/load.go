@@ -61,8 +61,8 @@ func Load(file string, environ []string, checks ...func(Config) Faults) (Config,
 	for _, check := range checks {
 		l.faults = append(l.faults, l.further(check(c))...)
 	}
-	if err := l.faults.err(); err != nil {
-		return Config{Log: c.Log}, err
+	if len(l.faults) > 0 {
+		return Config{Log: c.Log}, l.faults
 	}
 	return c, nil
 }

@@ -275,9 +275,9 @@ func TestDerivedDefaults(t *testing.T) {
 	}
 	made := Default()
 	made.DataDir = "x"
-	if c := made.Resolved(); c.Validate() != nil || c.Keys.MasterFile != filepath.Join("x", "master.key") ||
+	if c := made.Resolved(); c.faults(nil) != nil || c.Keys.MasterFile != filepath.Join("x", "master.key") ||
 		!reflect.DeepEqual(c, c.Resolved()) {
-		t.Errorf("by hand: %v, %q", c.Validate(), c.Keys.MasterFile)
+		t.Errorf("by hand: %v, %q", c.faults(nil), c.Keys.MasterFile)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"strconv"
 )
 
 // hidden replaces a secret.
@@ -24,14 +25,11 @@ func (s Secret) String() string {
 	return hidden
 }
 
-// GoString redacts %#v.
-func (s Secret) GoString() string { return fmt.Sprintf("%q", s.String()) }
-
 // Format redacts every verb: without it fmt prints the text of a Secret in its message about a wrong verb, such as %d.
 func (s Secret) Format(f fmt.State, verb rune) {
 	text := s.String()
 	if verb == 'q' || verb == 'v' && f.Flag('#') {
-		text = s.GoString()
+		text = strconv.Quote(text)
 	}
 	_, _ = io.WriteString(f, text)
 }
@@ -39,11 +37,8 @@ func (s Secret) Format(f fmt.State, verb rune) {
 // LogValue redacts in log/slog.
 func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
 
-// MarshalText redacts in JSON and all other text encodings.
+// MarshalText redacts in JSON, YAML and all other text encodings.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
-
-// MarshalYAML redacts in YAML.
-func (s Secret) MarshalYAML() (any, error) { return s.String(), nil }
 
 // Secrets is a map whose values are secret; its keys may be shown.
 type Secrets map[string]Secret

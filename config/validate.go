@@ -13,11 +13,8 @@ import (
 	"unicode/utf8"
 )
 
-// Validate returns all faults of a resolved configuration as Faults, or nil. It opens nothing: missing files and hosts
-// are detected later.
-func (c Config) Validate() error { return c.faults(nil).err() }
-
-// faults skips the rules about broken keys, so that one unreadable value does not cause several faults.
+// faults returns all faults of a resolved configuration. It opens nothing: missing files and hosts are detected later.
+// It skips the rules about broken keys, so that one unreadable value does not cause several faults.
 func (c Config) faults(broken map[string]bool) Faults {
 	k := &checker{c: c, broken: broken}
 	k.bounds()
@@ -141,7 +138,7 @@ func (k *checker) http() {
 	switch {
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || !validHost(u.Hostname()):
 		// A default made from a faulty address is the address's fault.
-		k.refuse(k.c.Source("http.public_url") != FromDefault || k.c.origins == nil, "http.public_url",
+		k.refuse(k.c.Source("http.public_url") != FromDefault, "http.public_url",
 			"must be http://host or https://host, with port and path where needed", "http.addr")
 	case u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
 		k.refuse(true, "http.public_url", "must not hold a user, a query or a fragment")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"math"
+	"slices"
 	"time"
 
 	clusterlimit "castellan/actors/ratelimit"
@@ -128,10 +129,7 @@ func (s *service) scrapeActors(to metrics.Samples) {
 
 // mixed reports whether a node of another release is in the cluster, as during a rolling upgrade.
 func (s *service) mixed() bool {
-	for _, m := range s.node.Members() {
-		if m.Version != "" && m.Version != s.o.Version {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.node.Members(), func(m cluster.Member) bool {
+		return m.Version != "" && m.Version != s.o.Version
+	})
 }

@@ -36,16 +36,6 @@ service can run. No secret is printed.
   castellan doctor --json | jq -r '.findings[] | select(.severity == "control").key'`
 }
 
-// findingJSON is a finding in the form of --json and GET /admin/setup.
-type findingJSON struct {
-	Key      string `json:"key"`
-	Severity string `json:"severity"`
-	State    string `json:"state"`
-	Effect   string `json:"effect"`
-	Mend     string `json:"mend"`
-	Reason   string `json:"reason"`
-}
-
 func (c doctorCmd) Run(e *env) error {
 	progress, clear := progressLine(e.err)
 	r := doctor.Examine(e.ctx, e.cfg, progress)
@@ -75,14 +65,10 @@ func (c doctorCmd) print(out io.Writer, r setup.Report) error {
 	if r.Production {
 		mode = "production"
 	}
-	findings := []findingJSON{}
-	for _, f := range r.Findings {
-		findings = append(findings, findingJSON{f.Key, string(f.Severity), f.State, f.Effect, f.Mend, f.Reason})
-	}
 	encoder := json.NewEncoder(out)
 	encoder.SetIndent("", "  ")
 	encoder.SetEscapeHTML(false)
-	return encoder.Encode(map[string]any{"mode": mode, "checkedAt": r.CheckedAt.UTC(), "findings": findings})
+	return encoder.Encode(map[string]any{"mode": mode, "checkedAt": r.CheckedAt.UTC(), "findings": r.Findings})
 }
 
 // progressColumns is the width of the progress line.

@@ -97,10 +97,7 @@ func findingTexts(file *ast.File) (texts []string) {
 			}
 		case *ast.CompositeLit:
 			kind, ok := n.Type.(*ast.Ident)
-			switch {
-			case ok && kind.Name == "risk":
-				add(n.Elts[1:]...) // its state names settings of the server
-			case len(n.Elts) == 4 && (n.Type == nil || ok && kind.Name == "probe"): // also within []probe{…}
+			if len(n.Elts) == 4 && (n.Type == nil || ok && kind.Name == "probe") { // also within []probe{…}
 				add(n.Elts[1:3]...)
 			}
 			for _, e := range n.Elts {

@@ -19,6 +19,7 @@ import (
 	"castellan/domain/kit/blob"
 	"castellan/domain/kit/id"
 	"castellan/domain/kit/keyring"
+	"castellan/domain/kit/setup"
 	"castellan/persistence"
 	"castellan/persistence/kit"
 )
@@ -76,8 +77,8 @@ func (d Doctor) stored() []probe {
 			func(ctx context.Context) (string, error) {
 				facts, err := d.db.Facts(ctx)
 				if err == nil && len(facts.Lossy) > 0 {
-					err = risk{strings.Join(facts.Lossy, " and ") + " off", "a crash of the server loses acknowledged commits",
-						"enable it in postgresql.conf"}
+					err = shortcoming{Severity: setup.Control, State: strings.Join(facts.Lossy, " and ") + " off",
+						Effect: "a crash of the server loses acknowledged commits", Mend: "enable it in postgresql.conf"}
 				}
 				return "commits are flushed to the disk", err
 			}},
@@ -156,14 +157,14 @@ func (d Doctor) unstarted(ctx context.Context) bool {
 
 // vectors checks the instructions that password hashes use.
 func vectors(use string) probe {
-	return probe{"password hash", "this machine serves about a quarter of the logins of one with AVX2",
-		"use a processor or a virtual machine with AVX2, and then run castellan password calibrate",
-		func(context.Context) (string, error) {
-			if use == "go" {
-				return "", lack("argon2id without AVX2")
-			}
-			return "argon2id with " + use, nil
-		}}
+	return probe{key: "password hash", run: func(context.Context) (string, error) {
+		if use == "go" {
+			return "", shortcoming{Severity: setup.Feature, State: "argon2id without AVX2",
+				Effect: "this machine serves about a quarter of the logins of one with AVX2",
+				Mend:   "use a processor or a virtual machine with AVX2, and then run castellan password calibrate"}
+		}
+		return "argon2id with " + use, nil
+	}}
 }
 
 // masterKey reads the file of the master key.

@@ -26,23 +26,17 @@ import (
 // probeTime bounds one live check.
 const probeTime = 5 * time.Second
 
-// probe is one live check. An error is a fault, and a risk is a control that is off; run returns the good state.
+// probe is one live check; run returns the good state. An error is a fault, unless it is a shortcoming.
 type probe struct {
 	key          string // a setting, or the name of the check
 	effect, mend string // of a fault
 	run          func(ctx context.Context) (state string, err error)
 }
 
-// risk is the error of a check that passed but found a protection off. Its fields replace those of the probe.
-type risk struct{ state, effect, mend string }
+// shortcoming is the error of a check that passed but found a control or a feature off. The probe gives it its key.
+type shortcoming setup.Finding
 
-func (r risk) Error() string { return r.state }
-
-// lack is the error of a check that passed but found the machine without something that it should have: a feature that
-// is off.
-type lack string
-
-func (l lack) Error() string { return string(l) }
+func (s shortcoming) Error() string { return s.State }
 
 // runProbes runs the checks in parallel, each for probeTime at most, and returns their findings in order. A check that
 // does not end in time is abandoned.
@@ -99,15 +93,12 @@ func (p probe) find(ctx context.Context) setup.Finding {
 	case <-ctx.Done():
 		o.err = fmt.Errorf("no answer in %v", probeTime)
 	}
-	var r risk
-	var l lack
-	switch {
-	case o.err == nil:
+	if o.err == nil {
 		return setup.Finding{Key: p.key, Severity: setup.OK, State: o.state}
-	case errors.As(o.err, &r):
-		return setup.Finding{Key: p.key, Severity: setup.Control, State: r.state, Effect: r.effect, Mend: r.mend}
-	case errors.As(o.err, &l):
-		return setup.Finding{Key: p.key, Severity: setup.Feature, State: string(l), Effect: p.effect, Mend: p.mend}
+	}
+	if s, ok := errors.AsType[shortcoming](o.err); ok {
+		s.Key = p.key
+		return setup.Finding(s)
 	}
 	return setup.Finding{Key: p.key, Severity: setup.Fault, State: oneLine(o.err), Effect: p.effect, Mend: p.mend}
 }

@@ -298,7 +298,9 @@ func TestChecksAreBounded(t *testing.T) {
 	var seen [][]string
 	all := []probe{{"hangs", "e", "m", func(context.Context) (string, error) { <-never; return "", nil }},
 		{"works", "e", "m", func(context.Context) (string, error) { return "good", nil }},
-		{"risk", "e", "m", func(context.Context) (string, error) { return "", risk{"s", "f", "n"} }}}
+		{"risk", "e", "m", func(context.Context) (string, error) {
+			return "", shortcoming{Severity: setup.Control, State: "s", Effect: "f", Mend: "n"}
+		}}}
 	found := runProbes(ctx, config.Config{}, all, func(waiting []string) { seen = append(seen, waiting) })
 	if found[0].Severity != setup.Fault || !strings.Contains(found[0].State, "no answer") ||
 		found[1] != (setup.Finding{Key: "works", Severity: setup.OK, State: "good"}) ||

@@ -38,12 +38,12 @@ var words = map[Severity]string{Control: "control off", Fault: "fault", Feature:
 
 // Finding is a fact that an operator must know. No field holds a secret.
 type Finding struct {
-	Key      string   // the setting, the parameter, or the name of the check
-	Severity Severity // Control, Fault, Feature, Accepted or OK
-	State    string   // the current state, in a few words
-	Effect   string   // the effect of the state; "" for OK
-	Mend     string   // the remedy; "" for OK
-	Reason   string   // why the operator accepts it; "" unless Accepted
+	Key      string   `json:"key"`      // the setting, the parameter, or the name of the check
+	Severity Severity `json:"severity"` // Control, Fault, Feature, Accepted or OK
+	State    string   `json:"state"`    // the current state, in a few words
+	Effect   string   `json:"effect"`   // the effect of the state; "" for OK
+	Mend     string   `json:"mend"`     // the remedy; "" for OK
+	Reason   string   `json:"reason"`   // why the operator accepts it; "" unless Accepted
 }
 
 // String is the line "KEY: state, effect, mend", with the reason in place of the remedy if the finding is accepted.
