@@ -1,8 +1,6 @@
 package config
 
 import (
-	"errors"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -58,41 +56,15 @@ func TestEnvironmentWinsOverFileWinsOverDefault(t *testing.T) {
 	}
 }
 
-// TestVariableNames holds the names that other systems rely on.
-func TestVariableNames(t *testing.T) {
-	c, err := Load("", []string{
-		"CASTELLAN_HTTP_ADDR=127.0.0.1:0", "CASTELLAN_DATABASE_URL=postgres://u@127.0.0.1/db", "CASTELLAN_DATA_DIR=/tmp/x",
-		"CASTELLAN_DEV=true",
-		"CASTELLAN_HTTP_PUBLIC_URL=https://id.example.com/", "CASTELLAN_HTTP_TRUSTED_PROXIES=10.0.0.0/8, " +
-			"192.0.2.7,::1,::ffff:198.51.100.0/120,2001:db8::5/32",
-		"CASTELLAN_KEYS_MASTER_FILE=/tmp/m.key", "CASTELLAN_LIMITS_ENABLED=false",
-		"CASTELLAN_CLUSTER_GOSSIP_ADDR=127.0.0.1:7946",
-		"CASTELLAN_CLUSTER_ACTOR_ADDR=127.0.0.1:7947", "CASTELLAN_CLUSTER_JOIN=127.0.0.1:7956,127.0.0.1:7966",
-		"CASTELLAN_CLUSTER_TLS_DIR=/tmp/tls",
+// Lists and maps of variables are read in their normal form.
+func TestVariablesWithSeveralValues(t *testing.T) {
+	c := load(t, "", "CASTELLAN_HTTP_TRUSTED_PROXIES=10.0.0.0/8, 192.0.2.7,::1,::ffff:198.51.100.0/120,2001:db8::5/32",
 		"CASTELLAN_MFA_GUARDED=POST /a=ACTION,PUT  /b=OTHER", "CASTELLAN_LIMITS_COUNTRY_PER_DAY=90=5000,1=20",
-	})
-	storetest.Must(t, err)
-	var proxies []netip.Prefix
-	for _, p := range []string{"10.0.0.0/8", "192.0.2.7/32", "::1/128", "198.51.100.0/24", "2001:db8::/32"} {
-		proxies = append(proxies, netip.MustParsePrefix(p))
-	}
-	for _, got := range []struct{ name, have, want any }{
-		{"addr", c.HTTP.Addr, "127.0.0.1:0"},
-		{"public url", c.HTTP.PublicURL, "https://id.example.com"},
-		{"proxies", c.HTTP.TrustedProxies, proxies},
-		{"data dir", c.DataDir, "/tmp/x"},
-		{"database", c.Database.URL.Reveal(), "postgres://u@127.0.0.1/db"},
-		{"dev", c.Dev, true},
-		{"limits", c.Limits.Enabled, false},
-		{"master", c.Keys.MasterFile, "/tmp/m.key"},
-		{"cluster", c.Cluster, Cluster{"127.0.0.1:7946", "127.0.0.1:7947", []string{"127.0.0.1:7956", "127.0.0.1:7966"},
-			"/tmp/tls"}},
-		{"guarded", c.MFA.Guarded, map[string]string{"POST /a": "ACTION", "PUT /b": "OTHER"}},
-		{"country", c.Limits.CountryPerDay, map[string]int{"90": 5000, "1": 20}},
-	} {
-		if !reflect.DeepEqual(got.have, got.want) {
-			t.Errorf("%s = %v, want %v", got.name, got.have, got.want)
-		}
+		"CASTELLAN_HTTP_PUBLIC_URL=https://id.example.com/")
+	for key, want := range map[string]string{"http.public_url": `"https://id.example.com"`,
+		"http.trusted_proxies": `["10.0.0.0/8", "192.0.2.7/32", "::1/128", "198.51.100.0/24", "2001:db8::/32"]`,
+		"mfa.guarded":          `{"POST /a": "ACTION", "PUT /b": "OTHER"}`, "limits.country_per_day": `{"1": 20, "90": 5000}`} {
+		storetest.Equal(t, c.Shown(key), want, key)
 	}
 }
 
@@ -290,21 +262,11 @@ func TestFindingsOfOtherPackages(t *testing.T) {
 			Problem: "bad template"}}
 	}
 	_, err := Load("", []string{"CASTELLAN_MAIL_PORT=x", "CASTELLAN_GEO_MMDB_FILE=/nope"}, check)
-	var fs Faults
-	if !errors.As(err, &fs) || asked != 1 {
-		t.Fatalf("asked %d times, %v", asked, err)
-	}
-	text := fs.Error()
+	storetest.Equal(t, asked, 1, "times asked")
 	for _, want := range []string{"mail.port (CASTELLAN_MAIL_PORT)",
 		"geo.mmdb_file (CASTELLAN_GEO_MMDB_FILE): is not there", "sms: bad template"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("%q is missing in %s", want, text)
-		}
+		storetest.Fails(t, err, want)
 	}
-	if strings.Contains(text, "not again") {
-		t.Errorf("told twice: %s", text)
-	}
-	if _, err := Load("", nil, func(Config) Faults { return nil }); err != nil {
-		t.Error(err)
-	}
+	storetest.Lacks(t, err.Error(), "not again")
+	storetest.Must(t, storetest.Err(Load("", nil, func(Config) Faults { return nil })))
 }

@@ -87,7 +87,7 @@ func TestReadinessNamesTheCause(t *testing.T) {
 		begin, end func(*service, *pgtest.Server)
 	}{
 		{"unreachable", false, func(_ *service, p *pgtest.Server) { p.Kill() },
-			func(_ *service, p *pgtest.Server) { must(t, p.Restart()) }},
+			func(_ *service, p *pgtest.Server) { storetest.Must(t, p.Restart()) }},
 		{"read_only", false, system("SET default_transaction_read_only = on"), system("RESET default_transaction_read_only")},
 		{"refused", false, role("NOLOGIN"), role("LOGIN")},
 		{"no_answer", false, system("SET synchronous_standby_names = 'missing'"), system("RESET synchronous_standby_names")},
@@ -103,7 +103,7 @@ func TestReadinessNamesTheCause(t *testing.T) {
 			t.Parallel()
 			pgtest.Need(t)
 			server, err := pgtest.Start()
-			must(t, err)
+			storetest.Must(t, err)
 			t.Cleanup(server.Stop)
 			sql(t, server.DSN(), "CREATE ROLE boss SUPERUSER LOGIN")
 			s := assembled(t, at(server.DSN()))
@@ -134,11 +134,6 @@ func TestReadinessNamesTheCause(t *testing.T) {
 	}
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	storetest.Must(t, err)
-}
-
 // within is the context of one check.
 func within(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), readyTime)
@@ -164,7 +159,7 @@ func scraped(t *testing.T, s *service) string {
 	cause := ""
 	for m := range found {
 		var out dto.Metric
-		must(t, m.Write(&out))
+		storetest.Must(t, m.Write(&out))
 		for _, l := range out.Label {
 			cause = l.GetValue()
 		}
@@ -180,10 +175,10 @@ func sql(t *testing.T, dsn string, statements ...string) {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())
 	c, err := pgx.Connect(ctx, dsn)
-	must(t, err)
+	storetest.Must(t, err)
 	defer c.Close(ctx)
 	for _, s := range statements {
 		_, err := c.Exec(ctx, s)
-		must(t, err)
+		storetest.Must(t, err)
 	}
 }

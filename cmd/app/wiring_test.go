@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"net/netip"
-	"reflect"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -51,16 +50,10 @@ func TestSettingsReachTheirRules(t *testing.T) {
 	m.OTPBudget, m.OTPBudgetWindow, m.TOTPBudget, m.TOTPBudgetWindow = 31, 32*time.Minute, 33, 34*time.Minute
 	c.Outbox.Lease, c.Language.Default, c.Notices.Off = 35*time.Second, "ar", []string{"new-network"}
 
-	same := func(what string, got, want any) {
-		t.Helper()
-		if !reflect.DeepEqual(got, want) {
-			t.Errorf("%s: %+v, want %+v", what, got, want)
-		}
-	}
 	const day = 24 * time.Hour
-	same("wrong passwords", guardRules(c), password.GuardRules{PerPrefix: 11, Window: 12 * time.Minute, Total: 113,
+	storetest.Equal(t, guardRules(c), password.GuardRules{PerPrefix: 11, Window: 12 * time.Minute, Total: 113,
 		TotalSpan: day, PerRegion: 20, GoodFor: 30 * day, Wait: 6 * time.Second})
-	same("challenges", rules(c), challenge.Rules{RenewCutoffMs: 120_000, CodeMaxAgeMs: 600_000, MaxRenewals: 29,
+	storetest.Equal(t, rules(c), challenge.Rules{RenewCutoffMs: 120_000, CodeMaxAgeMs: 600_000, MaxRenewals: 29,
 		MethodAttempts: 9, ChallengeAttempts: 10, FactorAttempts: 30, OTPBudget: 31, OTPBudgetWindowMs: 32 * 60_000,
 		TOTPBudget: 33, TOTPBudgetWindowMs: 34 * 60_000})
 	want := stepup.Config{TTL: 25 * time.Second, Grace: 26 * time.Second, ExecWait: 27 * time.Second, MaxOpen: 28,
@@ -70,15 +63,15 @@ func TestSettingsReachTheirRules(t *testing.T) {
 		PrefixHour: 17, DialDay: map[string]int{"90": 24},
 		Push: challenge.PushRules{Sent: 18, Window: 19 * time.Minute, SentDay: 20, Denials: 21,
 			DenialWindow: 22 * time.Minute, Pause: 23 * time.Minute}}
-	same("messages and pushes", stepupConfig(c), want)
+	storetest.Same(t, stepupConfig(c), want)
 	l.Enabled = false
 	want.Caps, want.PrefixHour, want.DialDay, want.Push = stepup.Caps{}, 0, nil, challenge.PushRules{}
-	same("no limits", stepupConfig(c), want)
-	same("wrong passwords without limits", guardRules(c).PerPrefix, 11)
+	storetest.Same(t, stepupConfig(c), want, "no limits")
+	storetest.Equal(t, guardRules(c).PerPrefix, 11, "wrong passwords without limits")
 
-	same("times of methods", methodTimes(c), mfa.Times{ChallengeMs: 25_000})
+	storetest.Equal(t, methodTimes(c), mfa.Times{ChallengeMs: 25_000})
 	c.Dev = true
-	same("times of methods in development", methodTimes(c), mfa.Times{ChallengeMs: 25_000, LeastMs: 1000})
+	storetest.Equal(t, methodTimes(c), mfa.Times{ChallengeMs: 25_000, LeastMs: 1000}, "development")
 }
 
 // How deliveries share their attempts (D-EXT-06). A host that has not proved to be prompt gets one wake-up, and all
@@ -86,23 +79,21 @@ func TestSettingsReachTheirRules(t *testing.T) {
 func TestDeliveryRules(t *testing.T) {
 	all := deliveryRules(4)
 	wake, letter := all[message.Push], all[message.MAIL]
-	for _, c := range []struct{ got, want string }{
-		{wake.Host(`{"type":"webhook","url":"https://Push.example.com:8443/a"}`), "push.example.com"},
-		{letter.Host("a@Mail.Example.com"), "mail.example.com"},
-	} {
-		storetest.Equal(t, c.got, c.want, "host")
-	}
+	storetest.Equal(t, wake.Host(`{"type":"webhook","url":"https://Push.example.com:8443/a"}`), "push.example.com")
+	storetest.Equal(t, letter.Host("a@Mail.Example.com"), "mail.example.com")
 	wake.Host, letter.Host = nil, nil
-	if want := (dispatch.Rule{Slots: 64, Most: 32, Slow: 1, Slows: 32, RestAfter: 3, Rest: 5 * time.Minute,
-		HalfLife: true}); !reflect.DeepEqual(wake, want) {
-		t.Errorf("wake-ups: %+v", wake)
-	}
-	if want := (dispatch.Rule{Most: 4, Slow: 2}); !reflect.DeepEqual(letter, want) {
-		t.Errorf("mail: %+v", letter)
-	}
-	if c := config.Default(); c.Push.Timeout != 3*time.Second {
-		t.Errorf("a wake-up may take %v", c.Push.Timeout)
-	}
+	storetest.Same(t, wake, dispatch.Rule{Slots: 64, Most: 32, Slow: 1, Slows: 32, RestAfter: 3, Rest: 5 * time.Minute,
+		HalfLife: true})
+	storetest.Same(t, letter, dispatch.Rule{Most: 4, Slow: 2})
+	storetest.Equal(t, config.Default().Push.Timeout, 3*time.Second, "a wake-up may take")
+}
+
+// The age of the oldest message is in seconds, and 0 for an empty outbox.
+func TestBacklogAge(t *testing.T) {
+	var b backlog
+	storetest.Equal(t, b.age(time.UnixMilli(1500)), 0)
+	b.oldest.Store(500)
+	storetest.Equal(t, b.age(time.UnixMilli(2000)), 1.5)
 }
 
 // The limits of a site (D-GEN-14, D-PWD-05) in the assembled program are those of the settings.

@@ -14,6 +14,7 @@ import (
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
 	"castellan/http/edge"
 	"castellan/http/rest"
 )
@@ -43,9 +44,7 @@ func TestDenials(t *testing.T) {
 			d.Observe(denied("u1", "GET /x", fault.Forbidden, "r2"))
 		}
 		d.Observe(denied("u1", "GET /x", fault.GeoBlocked, "r3"))
-		if err := d.Flush(t.Context(), false); err != nil {
-			t.Error(err)
-		}
+		storetest.Must(t, d.Flush(t.Context(), false))
 		if rows, _ := to.kept(); len(rows) != 1 || log.Len() > 0 {
 			t.Errorf("%d rows, log %s", len(rows), log)
 		}
@@ -58,18 +57,14 @@ func TestDenials(t *testing.T) {
 		other.Status = 401
 		d.Observe(other)
 		time.Sleep(time.Minute)
-		if err := d.Flush(t.Context(), false); err != nil {
-			t.Error(err)
-		}
+		storetest.Must(t, d.Flush(t.Context(), false))
 		d.Observe(denied("u1", "GET /x", fault.Forbidden, "r8"))
 		rows, _ := to.kept()
 		var ids []string
 		for _, r := range rows {
 			ids = append(ids, r.RequestID)
 		}
-		if got := strings.Join(ids, " "); got != "r1 r4 r5 r8" {
-			t.Errorf("rows of %s", got)
-		}
+		storetest.Equal(t, strings.Join(ids, " "), "r1 r4 r5 r8", "rows of")
 		if text := log.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "userId=u1") ||
 			!strings.Contains(text, "times=4") || !strings.Contains(text, `route="GET /x"`) {
 			t.Errorf("the repeats of the minute: %s", text)
@@ -95,9 +90,7 @@ func TestTrailOfServiceClient(t *testing.T) {
 		c := NewCalls(to, func(rest.Caller, *rest.Endpoint) bool { return true }, time.Now)
 		a.Endpoint, a.Status = &rest.Endpoint{}, 200
 		c.Observe(a)
-		if err := c.Flush(t.Context()); err != nil {
-			t.Error(err)
-		}
+		storetest.Must(t, c.Flush(t.Context()))
 		if rows, _ := to.kept(); len(rows) != 2 || rows[1].ActorID != "service:shop" || rows[1].Action != "CALL" {
 			t.Errorf("%+v", rows)
 		}
@@ -119,9 +112,7 @@ func TestDenialsOfAnOutage(t *testing.T) {
 			d.Observe(denied(fmt.Sprint("u", i), "GET /x", fault.Forbidden, "r3"))
 		}
 		to.set(nil, nil)
-		if err := d.Flush(t.Context(), true); err != nil {
-			t.Error(err)
-		}
+		storetest.Must(t, d.Flush(t.Context(), true))
 		rows, _ := to.kept()
 		if len(rows) != maxDenials+1 || rows[0].RequestID != "r1" {
 			t.Fatalf("%d rows, the first is %+v", len(rows), rows[0])
