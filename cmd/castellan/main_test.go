@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"castellan/config"
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 )
 
@@ -30,9 +31,7 @@ func TestLoggedDurationsHaveAUnit(t *testing.T) {
 	for format, want := range map[string]string{"text": "after=1.5s", "json": `"after":"1.5s"`} {
 		var log strings.Builder
 		logger(config.Config{Log: config.Log{Format: format}}, &log).Info("x", "after", 1500*time.Millisecond)
-		if !strings.Contains(log.String(), want) {
-			t.Errorf("%s: %s", format, log.String())
-		}
+		storetest.Contains(t, log.String(), want, format)
 	}
 }
 

@@ -9,15 +9,15 @@ import (
 	"castellan/domain/kit/storetest"
 )
 
-// command runs castellan in this process, with settings without their prefix.
-func command(t *testing.T, settings []string, args string) (code int, out, errOut string) {
+// command runs castellan in this process, with settings without their prefix and perhaps with standard input.
+func command(t *testing.T, settings []string, args string, stdin ...string) (code int, out, errOut string) {
 	t.Helper()
 	environ := make([]string, len(settings))
 	for i, s := range settings {
 		environ[i] = "CASTELLAN_" + s
 	}
 	var o, e strings.Builder
-	code = run(t.Context(), strings.Fields(args), environ, strings.NewReader(""), &o, &e)
+	code = run(t.Context(), strings.Fields(args), environ, strings.NewReader(strings.Join(stdin, "")), &o, &e)
 	return code, o.String(), e.String()
 }
 
@@ -38,9 +38,7 @@ func TestHelpNeedsNoSettings(t *testing.T) {
 			t.Errorf("%s --help: exit %d, %s%s", c.args, code, out, errOut)
 		}
 		for _, want := range c.wants {
-			if !strings.Contains(out, want) {
-				t.Errorf("%s --help says nothing of %q:\n%s", c.args, want, out)
-			}
+			storetest.Contains(t, out, want, c.args, "--help")
 		}
 	}
 }
@@ -72,13 +70,9 @@ func TestInvalidSettingsAreAllListed(t *testing.T) {
 		code, out, errOut := command(t, append([]string{"DEV=true", "DATA_DIR=" + dir}, c.settings...), c.args)
 		storetest.Equal(t, code, 2, c.name, "exit", "2", errOut)
 		for _, want := range c.wants {
-			if !strings.Contains(errOut, want) {
-				t.Errorf("%s: nothing said of %q:\n%s", c.name, want, errOut)
-			}
+			storetest.Contains(t, errOut, want, c.name)
 		}
-		if strings.Contains(out+errOut, "hunter2") {
-			t.Errorf("%s: a secret is shown:\n%s", c.name, errOut)
-		}
+		storetest.Lacks(t, out+errOut, "hunter2", c.name)
 		if _, err := os.Stat(dir); err == nil {
 			t.Errorf("%s: something was opened first", c.name)
 		}

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"castellan/domain/kit/storetest"
 )
 
 // terminal answers what a person types, and keeps what the command shows.
@@ -24,16 +26,9 @@ func TestExportOfSecretsAsksTheTerminal(t *testing.T) {
 	before := openTerminal
 	t.Cleanup(func() { openTerminal = before })
 	dir := t.TempDir()
-	environ := []string{"CASTELLAN_DATA_DIR=" + dir, "CASTELLAN_DATABASE_URL=sqlite:" + filepath.Join(dir, "castellan.db"),
-		"CASTELLAN_PASSWORD_ARGON2_MEMORY_KIB=8", "CASTELLAN_PASSWORD_ARGON2_TIME=1", "CASTELLAN_DEV=true"}
-	castellan := func(stdin string, args ...string) (code int, out, errOut string) {
-		var o, e strings.Builder
-		code = run(t.Context(), args, environ, strings.NewReader(stdin), &o, &e)
-		return code, o.String(), e.String()
-	}
-	code, _, errOut := castellan("tall-lantern-orchard\n", "user", "add", "--email", "a@example.test", "--country-code",
-		"90",
-		"--phone", "5321234567", "--password-stdin")
+	settings := []string{"DATA_DIR=" + dir, "PASSWORD_ARGON2_MEMORY_KIB=8", "PASSWORD_ARGON2_TIME=1", "DEV=true"}
+	code, _, errOut := command(t, settings, "user add --email a@example.test --country-code 90 --phone 5321234567 "+
+		"--password-stdin", "tall-lantern-orchard\n")
 	if code != 0 {
 		t.Fatal(errOut)
 	}
@@ -47,16 +42,16 @@ func TestExportOfSecretsAsksTheTerminal(t *testing.T) {
 			return tty, nil
 		}
 		to := filepath.Join(t.TempDir(), "out.jsonl")
-		code, out, errOut := castellan("export secrets\n", "user", "export", "--with-secrets", "--output", to)
+		code, out, errOut := command(t, settings, "user export --with-secrets --output "+to, "export secrets\n")
 		text, err := os.ReadFile(to)
 		if code != want || out != "" || (err == nil) != (want == 0) {
 			t.Errorf("%q: exit %d, %s%s, %v", typed, code, out, errOut, err)
 		}
-		if want == 0 && !strings.Contains(string(text), `"hash":"$argon2id$`) {
-			t.Errorf("%q: %s", typed, text)
+		if want == 0 {
+			storetest.Contains(t, string(text), `"hash":"$argon2id$`, typed)
 		}
-		if typed != "-" && !strings.Contains(tty.shown.String(), "password hashes") {
-			t.Errorf("%q: asked %q", typed, tty.shown.String())
+		if typed != "-" {
+			storetest.Contains(t, tty.shown.String(), "password hashes", typed)
 		}
 	}
 }

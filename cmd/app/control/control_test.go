@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -17,14 +16,10 @@ import (
 // a killed service left behind is replaced, and that of a running one is not.
 func TestCommandsReachTheService(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
-	if _, err := Call(t.Context(), dir, Request{}); err == nil || !strings.Contains(err.Error(), "no running service") {
-		t.Errorf("without a service: %v", err)
-	}
+	storetest.Fails(t, storetest.Err(Call(t.Context(), dir, Request{})), "no running service")
 	left, err := listen(Path(dir))
 	storetest.Must(t, err)
-	if _, err := listen(Path(dir)); err == nil || !strings.Contains(err.Error(), "another service") {
-		t.Errorf("a second service: %v", err)
-	}
+	storetest.Fails(t, storetest.Err(listen(Path(dir))), "another service")
 	left.(interface{ SetUnlinkOnClose(bool) }).SetUnlinkOnClose(false)
 	left.Close()
 	ctx, stop := context.WithCancel(t.Context())

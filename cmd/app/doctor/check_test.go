@@ -2,10 +2,10 @@ package doctor
 
 import (
 	"slices"
-	"strings"
 	"testing"
 
 	"castellan/config"
+	"castellan/domain/kit/storetest"
 )
 
 // Faults that only the parts can detect are found without opening anything.
@@ -39,15 +39,10 @@ func TestCheckFindsErrorsOfParts(t *testing.T) {
 		"GET /admin/roles changes nothing", "POST /auth/logout is not for administrators alone",
 		"POST /admin/approvals/{id}/refuse decides on such requests itself",
 		`"new-moon" is not a kind of notice; the kinds are alarm-raised, applied-again,`} {
-		if !strings.Contains(err.Error(), want) {
-			t.Errorf("%q is missing in %v", want, err)
-		}
+		storetest.Fails(t, err, want)
 	}
-	if strings.Contains(err.Error(), "DURING_VIDEO_KYC") || strings.Contains(err.Error(), "MINE") ||
-		strings.Contains(err.Error(), "adjust-balance") {
-		t.Errorf("too much is refused: %v", err)
+	for _, permitted := range []string{"DURING_VIDEO_KYC", "MINE", "adjust-balance"} {
+		storetest.Lacks(t, err.Error(), permitted)
 	}
-	if _, err := config.Load("", nil, Check); err != nil {
-		t.Errorf("the defaults: %v", err)
-	}
+	storetest.Must(t, storetest.Err(config.Load("", nil, Check)))
 }

@@ -238,19 +238,23 @@ func TestSpellingsOfRoutesAreListed(t *testing.T) {
 		{ID: 4, Path: "/quiet", Status: gateway.Active}},
 		[]gateway.Spelled{of(1, "Windows", "pay.", 1), of(2, "Rails", "me.json", 4), of(3, "Rails", "off.x", 1),
 			of(1, "Rails", "pay.\u202exml", 2), of(1, "Rails", "pay.json", 3), of(9, "Rails", "gone", 1)})
-	var lines []string
-	for _, f := range j.found {
-		lines = append(lines, f.String())
-	}
 	const own = ", add a route with this spelling if it is another resource"
 	if want := []string{`guard routes: feature off (5 requests of the last day for POST shop.example/pay, such as ` +
 		`"pay.json"), refused, because of Rails` + own,
 		`guard routes: feature off (1 requests of the last day for POST shop.example/pay, such as "pay."), refused, ` +
 			`because of Windows` + own,
 		`guard routes: feature off (4 requests of the last day for * /me, such as "me.json"), refused ` +
-			`after the trial, because of Rails` + own}; !slices.Equal(lines, want) {
-		t.Errorf("%q", lines)
+			`after the trial, because of Rails` + own}; !slices.Equal(lines(j.found), want) {
+		t.Errorf("%q", lines(j.found))
 	}
+}
+
+// lines are findings as the command prints them.
+func lines(found []setup.Finding) (all []string) {
+	for _, f := range found {
+		all = append(all, f.String())
+	}
+	return all
 }
 
 // Actions that a new key or route would not get are listed.
@@ -324,28 +328,19 @@ func TestAcceptedFindings(t *testing.T) {
 	}
 	accepted = append(accepted, "mail.host=no mail here", "database.url=x", "mail.hots=a mistake")
 	r := Examine(t.Context(), production(t, "DOCTOR_ACCEPTED="+strings.Join(accepted, ",")), nil)
-	var lines []string
-	for _, f := range r.Findings {
-		lines = append(lines, f.String())
-	}
-	all := strings.Join(lines, "\n")
+	all := strings.Join(lines(r.Findings), "\n")
 	for _, want := range []string{
 		"mfa.four_eyes: accepted (empty), a single administrator can adjust balances and decide on transactions, " +
 			"because: too small",
 		"mail.host: accepted (empty), no mail is sent", "database.url: fault (there is no database yet",
 		"doctor.accepted: feature off (mail.hots), the key has no finding"} {
-		if !strings.Contains(all, want) {
-			t.Errorf("%q is not in\n%s", want, all)
-		}
+		storetest.Contains(t, all, want)
 	}
 	if off.Count(setup.Control) == 0 || r.Count(setup.Control) != 0 {
 		t.Errorf("%d controls are off, and %d after all were accepted", off.Count(setup.Control), r.Count(setup.Control))
 	}
-	_, err := config.Load("", []string{"CASTELLAN_DATA_DIR=" + t.TempDir(), "CASTELLAN_DOCTOR_ACCEPTED=mail.host= "},
-		Check)
-	if err == nil || !strings.Contains(err.Error(), "doctor.accepted") {
-		t.Errorf("without a reason: %v", err)
-	}
+	_, err := config.Load("", []string{"CASTELLAN_DOCTOR_ACCEPTED=mail.host= "}, Check)
+	storetest.Fails(t, err, "doctor.accepted", "without a reason")
 }
 
 // The register of one country is a control only where accounts have its numbers.
