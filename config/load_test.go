@@ -62,8 +62,9 @@ func TestVariablesWithSeveralValues(t *testing.T) {
 		"CASTELLAN_MFA_GUARDED=POST /a=ACTION,PUT  /b=OTHER", "CASTELLAN_LIMITS_COUNTRY_PER_DAY=90=5000,1=20",
 		"CASTELLAN_HTTP_PUBLIC_URL=https://id.example.com/")
 	for key, want := range map[string]string{"http.public_url": `"https://id.example.com"`,
-		"http.trusted_proxies": `["10.0.0.0/8", "192.0.2.7/32", "::1/128", "198.51.100.0/24", "2001:db8::/32"]`,
-		"mfa.guarded":          `{"POST /a": "ACTION", "PUT /b": "OTHER"}`, "limits.country_per_day": `{"1": 20, "90": 5000}`} {
+		"http.trusted_proxies":   `["10.0.0.0/8", "192.0.2.7/32", "::1/128", "198.51.100.0/24", "2001:db8::/32"]`,
+		"mfa.guarded":            `{"POST /a": "ACTION", "PUT /b": "OTHER"}`,
+		"limits.country_per_day": `{"1": 20, "90": 5000}`} {
 		storetest.Equal(t, c.Shown(key), want, key)
 	}
 }
