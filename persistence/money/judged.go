@@ -216,9 +216,9 @@ func (s Rules) Rules(ctx context.Context, labels ...string) ([]policy.Rule, erro
 
 func (s Rules) Last(ctx context.Context, label string) (version int64, err error) {
 	var last sql.NullInt64
-	err = s.db.Conn(ctx).NewSelect().Table("money_rule").ColumnExpr("max(version)").Where("label = ?", label).
-		Scan(ctx, &last)
-	return last.Int64, engine.Translate(err)
+	err = scan(ctx, s.db, s.db.Conn(ctx).NewSelect().Table("money_rule").ColumnExpr("max(version)").
+		Where("label = ?", label), &last)
+	return last.Int64, err
 }
 
 func (s Rules) Put(ctx context.Context, r policy.Rule, ends bool, at time.Time) error {

@@ -248,18 +248,15 @@ func difference(old, next Entry) string {
 
 // form checks the values that need no lookup; nil: not sent.
 func form(addr *string, name *Name) error {
-	var ps []fault.Problem
-	if addr != nil && !address.WellFormed(*addr) {
-		ps = append(ps, fault.Problem{Field: "address", Message: "must be 10 to 128 letters, digits and : _ . -"})
-	} else if addr != nil {
-		if why := address.Lost(*addr); why != "" {
-			ps = append(ps, fault.Problem{Field: "address", Message: why})
-		}
+	var ps fault.Problems
+	if addr != nil {
+		formed, why := address.WellFormed(*addr), address.Lost(*addr)
+		ps.Require(formed, "address", "must be 10 to 128 letters, digits and : _ . -")
+		ps.Require(!formed || why == "", "address", "%s", why)
 	}
 	if name != nil {
-		if p := name.problem(); p != "" {
-			ps = append(ps, fault.Problem{Field: "name", Message: p})
-		}
+		why := name.problem()
+		ps.Require(why == "", "name", "%s", why)
 	}
 	return fault.All(ps)
 }

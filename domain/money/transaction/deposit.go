@@ -66,19 +66,13 @@ var (
 
 // check validates a report alone and converts SenderInfo to its canonical form. INVALID_FIELD.
 func (r *Report) check() error {
-	var ps []fault.Problem
-	say := func(bad bool, field, message string) {
-		if bad {
-			ps = append(ps, fault.Problem{Field: field, Message: message})
-		}
-	}
-	say(len(r.ExternalID) > integration.MaxExternalID, "externalId", "must be at most 128 bytes")
-	say(strings.TrimSpace(r.UserID) == "" && strings.TrimSpace(r.ToAddress) == "", "userId",
-		"is required without toAddress")
-	say(r.Amount.Sign() <= 0, "amount", "must be greater than 0")
+	var ps fault.Problems
+	ps.Require(len(r.ExternalID) <= integration.MaxExternalID, "externalId", "must be at most 128 bytes")
+	ps.Require(strings.TrimSpace(r.UserID+r.ToAddress) != "", "userId", "is required without toAddress")
+	ps.Require(r.Amount.Sign() > 0, "amount", "must be greater than 0")
 	info, ok := canonical(r.SenderInfo)
-	say(!ok, "senderInfo", "must be an object that is not empty")
-	say(len(info) > maxSenderInfo, "senderInfo", "must be at most 8192 bytes")
+	ps.Require(ok, "senderInfo", "must be an object that is not empty")
+	ps.Require(len(info) <= maxSenderInfo, "senderInfo", "must be at most 8192 bytes")
 	r.SenderInfo = info
 	return fault.All(ps)
 }
