@@ -67,8 +67,8 @@ type Past interface {
 	LockGates(ctx context.Context, keys []string, now time.Time) (versions map[string]int64, err error)
 	// Approved lists the approvals of withdrawals, in their order.
 	Approved(ctx context.Context, withdrawalIDs ...string) ([]AddApproval, error)
-	// Due lists entries of the queue whose HeldPolicy ends at or before an instant, at most a number of them, and none that
-	// waits for the comparison after a restore.
+	// Due lists entries of the queue whose HeldPolicy ends at or before an instant, at most a number of them, and none
+	// that waits for the comparison after a restore.
 	Due(ctx context.Context, now time.Time, most int) (ids []string, err error)
 	// HeldBefore lists entries of the queue that are held for HeldPolicy since an instant or longer, at most a number of
 	// them, the oldest first.
