@@ -148,7 +148,7 @@ faults-restores:
 	$(WITH_POSTGRES) go test -count=1 -timeout 120m -run Restored -v ./test/office -restores 50
 
 faults-models:
-	go test -count=1 -timeout 20m -run 'LedgerAgainstItsModel/memory' -v ./persistence -ledger.steps 10000
+	go test -count=1 -timeout 20m -run LedgerAgainstItsModel/decisions -v ./persistence/money -ledger.steps 10000
 	$(WITH_POSTGRES) go test -count=1 -timeout 120m -run WithdrawalModel -v ./domain/money/transaction -orders 100000
 	go test -count=1 -timeout 60m -run JudgeIsTheJoin -v ./domain/money/policy -policies 1000000
 	$(WITH_POSTGRES) go test -count=1 -timeout 240m -run 'WideSumsInRandom|ClaimsBeside|ScriptedAttacks|HotGate|Bulk' -v \

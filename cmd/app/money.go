@@ -32,6 +32,7 @@ import (
 	httpprovider "castellan/http/money/provider"
 	httptransaction "castellan/http/money/transaction"
 	httpintegration "castellan/http/people/integration"
+	"castellan/http/wire"
 	"castellan/persistence/money"
 	"castellan/persistence/proof"
 )
@@ -71,8 +72,8 @@ func (s *service) money() error {
 			s.altered.Add(1)
 			s.log.Error("a queued withdrawal was altered in the database", "id", id)
 		}}
-	requests := httpintegration.Withdrawals{Service: withdrawals, Owner: s.owner,
-		HotWallet: s.cfg.Transactions.HotWallet, TimeOut: s.cfg.Transactions.TimeOut,
+	numbers := wire.Numbers(s.cfg.Transactions)
+	requests := httpintegration.Withdrawals{Service: withdrawals, Owner: s.owner, Numbers: numbers,
 		Approvals: &transaction.Approvals{Withdrawals: withdrawals, Engine: s.starter,
 			Account: accounts{s.users}.Account, Known: s.knownClient}}
 	s.join(part{groups: groups(httplimit.Group{Service: limits}, requests),
@@ -89,14 +90,10 @@ func (s *service) money() error {
 		},
 		MayMove: func(caller, userID string) error { return s.roles.MayWrite(caller, userID, resource.Standing) }}
 	transactions.Claims = s.external
-	numbers := s.cfg.Transactions
-	s.join(part{groups: groups(httpintegration.Deposits{Service: transactions,
-		FinalizedDeposit: numbers.FinalizedDeposit})})
+	s.join(part{groups: groups(httpintegration.Deposits{Service: transactions, Numbers: numbers})})
 	var here, everywhere atomic.Int64
 	s.join(part{
-		groups: groups(httptransaction.Group{Service: transactions, Numbers: httptransaction.Numbers{
-			FinalizedDeposit: numbers.FinalizedDeposit, HotWallet: numbers.HotWallet, TimeOut: numbers.TimeOut},
-			Shows: s.shows}),
+		groups: groups(httptransaction.Group{Service: transactions, Numbers: numbers, Shows: s.shows}),
 		kinds: []job.Kind{transactions.Kind(), s.nightly(&here, func(ctx context.Context) ledger.Night {
 			n := ledger.Nightly(ctx, books, books, s.commit, time.Now())
 			if n.Verification == nil {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"castellan/domain/kit/storetest"
+	"castellan/persistence/persistencetest"
 )
 
 const (
@@ -289,7 +290,10 @@ func TestAudit(t *testing.T) {
 		s.wants("user1", "PATCH", `{"id":`+id+`,"address":"`+eth+`"}`, 422, "WD_NETWORK_ASSET_MISMATCH address")
 		s.wants("user2", "DELETE", `{"id":`+id+`}`, 404, "RECORD_NOT_FOUND")
 		s.as("user1", "DELETE", `{"id":`+id+`}`)
-		storetest.Equal(t, s.rows(), 3, "audit rows for 3 changes")
+		storetest.Same(t, persistencetest.Acts(t, s.db), []string{
+			"WITHDRAWAL_ADDRESS_ADD|user1|user1|" + id + "|BTC on BTC: " + btc,
+			"WITHDRAWAL_ADDRESS_UPDATE|user1|user1|" + id + "|" + btc + " -> " + segwit + ", name changed",
+			"WITHDRAWAL_ADDRESS_REMOVE|user1|user1|" + id + "|" + segwit})
 	})
 }
 

@@ -27,6 +27,7 @@ import (
 	"castellan/http/edge"
 	httptransaction "castellan/http/money/transaction"
 	"castellan/http/rest"
+	"castellan/http/wire"
 	"castellan/persistence"
 	"castellan/persistence/account"
 	"castellan/persistence/kit"
@@ -50,6 +51,8 @@ type transactionSite struct {
 	repeats *auth.Idempotent
 	*clock
 }
+
+var numbers = wire.Numbers{FinalizedDeposit: 2, HotWallet: 6, TimeOut: 7}
 
 // clock is the time of the jobs.
 type clock struct {
@@ -117,7 +120,7 @@ func transactionBoth(t *testing.T, test func(s transactionSite)) {
 		s.jobs.Kinds[transaction.UpdateKind] = s.service.Kind()
 		s.repeats = &auth.Idempotent{Store: kit.NewIdempotency(db), Commit: db, Ring: ring, Now: time.Now}
 		s.Site = apitest.Serve(t, edge.Options{Idempotency: s.repeats, Verify: verify}, httptransaction.Group{
-			Service: s.service, Numbers: httptransaction.Numbers{FinalizedDeposit: 2, HotWallet: 6, TimeOut: 7},
+			Service: s.service, Numbers: numbers,
 			Shows: func(_ rest.Caller, endpoint string) bool { return endpoint == "GET /admin/list-users" && s.lists }})
 		test(s)
 	})

@@ -269,8 +269,7 @@ func TestChanges(t *testing.T) {
 		s.deposit(transaction.Finalized, "10")
 		one, other := s.deposit(transaction.WaitingTreasury, "1"), s.deposit(transaction.WaitingTreasury, "2")
 		queued := s.enqueue(transaction.TimeOut, "3", func(*transaction.Queued) {})
-		table := edge.NewIndex(httptransaction.Group{Service: s.service,
-			Numbers: httptransaction.Numbers{FinalizedDeposit: 2, HotWallet: 6, TimeOut: 7}}.Endpoints())
+		table := edge.NewIndex(httptransaction.Group{Service: s.service, Numbers: numbers}.Endpoints())
 		for _, c := range []struct{ key, body, want string }{
 			{"POST /admin/update-status-transaction", `{"transactionIds":["` + one + `","` + other + `"],"status":2}`,
 				"deposit " + one + ` {"userId":"jane","currencyCode":"BTC","amount":1,"status":"waitingTreasuryApproval"} ` +

@@ -70,7 +70,7 @@ func approvals(t *testing.T, test func(t *testing.T, o *integrationOffice)) {
 			return servicekey.Client{Name: "wallet", Role: "wallet"}, nil
 		}
 		g.JudgeRole = func(string, string, string) resource.Verdict { return resource.Verdict{Permission: resource.Allow} }
-		group := httpintegration.Withdrawals{Service: s.service, HotWallet: 6, TimeOut: 7,
+		group := httpintegration.Withdrawals{Service: s.service, Numbers: numbers,
 			Approvals: &transaction.Approvals{Withdrawals: s.service, Engine: e.Starter, Account: e.Account},
 			Owner: func(ctx context.Context, who rest.Caller, raw string) (string, challenge.Starter, error) {
 				c, err := g.Session(ctx, raw)

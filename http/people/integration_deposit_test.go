@@ -68,9 +68,9 @@ func TestDepositMoves(t *testing.T) {
 			t.Errorf("events %v, want %v", got, want)
 		}
 		for action, detail := range map[string]string{
-			transaction.ActionReceive:  "waitingSenderInfo: 0.25 BTC",
-			transaction.ActionSender:   "waitingSenderInfo to waitingTreasuryApproval: 0.25 BTC",
-			transaction.ActionFinalize: "waitingTreasuryApproval to finalized: 0.25 BTC"} {
+			"DEPOSIT_RECEIVE":  "waitingSenderInfo: 0.25 BTC",
+			"DEPOSIT_SENDER":   "waitingSenderInfo to waitingTreasuryApproval: 0.25 BTC",
+			"DEPOSIT_FINALIZE": "waitingTreasuryApproval to finalized: 0.25 BTC"} {
 			if n := s.count("audit", "action = '"+action+"' AND user_id = 'jane' AND target = '"+id+"' AND detail = '"+
 				detail+"'"); n != 1 {
 				t.Errorf("%d audit rows of %s", n, action)

@@ -32,6 +32,7 @@ import (
 	"castellan/http/apitest"
 	"castellan/http/edge"
 	httpintegration "castellan/http/people/integration"
+	"castellan/http/wire"
 	"castellan/persistence"
 	"castellan/persistence/account"
 	"castellan/persistence/kit"
@@ -58,6 +59,8 @@ type post struct{}
 func (post) Offers(message.Channel) bool              { return true }
 func (post) Deliver(outbox.Message, message.Rendered) {}
 
+var numbers = wire.Numbers{FinalizedDeposit: 2, HotWallet: 6, TimeOut: 7}
+
 func bothMoney(t *testing.T, test func(s integrationMoney)) {
 	t.Helper()
 	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
@@ -77,7 +80,7 @@ func bothMoney(t *testing.T, test func(s integrationMoney)) {
 			MayMove: func(caller, userID string) error { return apitest.MayWrite(caller, userID, resource.Standing) },
 			Claims:  kit.NewIntegration(db)}
 		s.jobs.Kinds[transaction.UpdateKind] = s.service.Kind()
-		s.Site = apitest.Serve(t, edge.Options{}, httpintegration.Deposits{Service: s.service, FinalizedDeposit: 2}).
+		s.Site = apitest.Serve(t, edge.Options{}, httpintegration.Deposits{Service: s.service, Numbers: numbers}).
 			Below("/integration/")
 		test(s)
 	})

@@ -92,7 +92,7 @@ func withdrawals(t *testing.T, test func(s *integrationSite)) {
 		repeats := &auth.Idempotent{Store: kit.NewIdempotency(db), Commit: db, Now: now,
 			Ring: keyringtest.Ring(t, now)}
 		s.Site = apitest.Serve(t, edge.Options{Idempotency: repeats},
-			httpintegration.Withdrawals{Service: s.service, HotWallet: 6, TimeOut: 7},
+			httpintegration.Withdrawals{Service: s.service, Numbers: numbers},
 			httpintegration.Events{Store: kit.NewIntegration(db)})
 		test(s)
 	})

@@ -19,9 +19,5 @@ func HoldOf(h transaction.Held) *Hold {
 	if h.Reason == "" {
 		return nil
 	}
-	out := &Hold{Reason: string(h.Reason), Since: rest.Time{Time: h.Since}}
-	if !h.Until.IsZero() {
-		out.Until = &rest.Time{Time: h.Until}
-	}
-	return out
+	return &Hold{string(h.Reason), rest.Time{Time: h.Since}, rest.At(h.Until)}
 }

@@ -82,15 +82,13 @@ func blockageFilters(q blockage.Query) []record.Filter {
 		record.Sent("b.currency_id", q.CurrencyID), record.Among("b.type_id", q.TypeIDs), record.Sent("b.status", q.Status)}
 }
 
-func blockageOrder(p blockage.Place) []any { return []any{p.ID} }
-
 func (s Blockages) Get(ctx context.Context, id int64) (blockage.Blockage, error) {
 	return blockages.Find(ctx, s.db, append(blockageFilters(blockage.Query{}), record.Is("b.id", id))...)
 }
 
 func (s Blockages) List(ctx context.Context, q blockage.Query,
 	p page.Query[blockage.Place]) (page.Of[blockage.Blockage], error) {
-	return record.ListPage(ctx, s.db, blockages, p, blockageOrder, blockageFilters(q))
+	return record.ListPage(ctx, s.db, blockages, p, record.ByID, blockageFilters(q))
 }
 
 func (s Blockages) Closures(ctx context.Context, userID string) ([]blockage.Blockage, error) {

@@ -118,7 +118,9 @@ func (s Transactions) Due(ctx context.Context, now time.Time, most int) (ids []s
 	err = scan(ctx, s.db, s.db.Conn(ctx).NewSelect().TableExpr("withdrawal AS w").Column("w.id").
 		Join("JOIN withdrawal_queue AS q ON q.id = w.id").Where("w.hold_until > 0").
 		Where("w.hold_until <= ?", engine.Millis(now)).Where("q.status = ?", int(transaction.QueueWaiting)).
-		Where("w.hold_reason = ?", string(transaction.HeldPolicy)).Order("w.hold_until").Limit(int64(most)), &ids)
+		Where("w.hold_reason = ?", string(transaction.HeldPolicy)).
+		Where("NOT EXISTS (SELECT 1 FROM restore_withdrawal AS r WHERE r.id = w.id AND r.outcome = '')").
+		Order("w.hold_until").Limit(int64(most)), &ids)
 	return ids, err
 }
 
@@ -214,9 +216,9 @@ func (s Rules) Rules(ctx context.Context, labels ...string) ([]policy.Rule, erro
 
 func (s Rules) Last(ctx context.Context, label string) (version int64, err error) {
 	var last sql.NullInt64
-	err = s.db.Conn(ctx).NewSelect().Table("money_rule").ColumnExpr("max(version)").Where("label = ?", label).
-		Scan(ctx, &last)
-	return last.Int64, engine.Translate(err)
+	err = scan(ctx, s.db, s.db.Conn(ctx).NewSelect().Table("money_rule").ColumnExpr("max(version)").
+		Where("label = ?", label), &last)
+	return last.Int64, err
 }
 
 func (s Rules) Put(ctx context.Context, r policy.Rule, ends bool, at time.Time) error {

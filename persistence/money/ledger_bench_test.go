@@ -5,14 +5,12 @@ import (
 	"database/sql"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,7 +20,6 @@ import (
 	"castellan/domain/kit/id"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/money/ledger"
-	"castellan/domain/money/ledger/ledgertest"
 	"castellan/domain/money/policy"
 	"castellan/domain/money/transaction"
 	"castellan/internal/pgtest"
@@ -50,120 +47,11 @@ func durable(b *testing.B, bench func(b *testing.B, db *persistence.DB)) {
 	})
 }
 
-// BenchmarkMovement measures movements of 2000 users by 256 callers, through one
-// treasury or through a thousand, which shows the cost of a hot account. "whole" is
-// Ledger.Do with its reads; "unit" is the commit of what was decided.
-func BenchmarkMovement(b *testing.B) {
-	for _, treasuries := range []int{1, 1000} {
-		b.Run(fmt.Sprint("treasuries=", treasuries), func(b *testing.B) {
-			b.Run("whole", func(b *testing.B) {
-				durable(b, func(b *testing.B, db *persistence.DB) { benchmarkMovement(b, db, treasuries) })
-			})
-			b.Run("unit", func(b *testing.B) {
-				durable(b, func(b *testing.B, db *persistence.DB) { benchmarkUnit(b, db, treasuries) })
-			})
-		})
-	}
-}
-
-const benchUsers, benchCallers = 2000, 256
-
-func benchUser(i int64) ledger.Account {
-	return ledger.Account{Kind: ledger.User, Owner: fmt.Sprintf("%026d", i%benchUsers), Asset: 1}
-}
-
-func benchTreasury(i int64, of int) ledger.Account {
-	return ledger.Account{Kind: ledger.Treasury, Owner: fmt.Sprint(i % int64(of)), Asset: 1}
-}
-
-func benchmarkMovement(b *testing.B, db *persistence.DB, treasuries int) {
-	l := ledgertest.New(money.NewLedger(db), db)
-	var next atomic.Int64
-	move := func() error {
-		i := next.Add(1)
-		_, err := l.Do(b.Context(), audit.By{UserID: "op"}, ledger.Movement{Transfers: []ledger.Transfer{ledger.New(
-			time.Now(), "bench", fmt.Sprint(i), benchTreasury(i, treasuries), benchUser(i), amount.Must("0.37"))}})
-		return err
-	}
-	for range benchUsers {
-		if err := move(); err != nil { // opens the accounts
-			b.Fatal(err)
-		}
-	}
-	parallel(b, db, move)
-}
-
-// parallel measures do under 256 callers.
-func parallel(b *testing.B, db *persistence.DB, do func() error) {
-	units, batches := db.Units(), db.Batches()
-	b.SetParallelism(benchCallers / 2)
-	b.ResetTimer()
-	b.RunParallel(func(pb *testing.PB) {
-		for pb.Next() {
-			if err := do(); err != nil {
-				b.Error(err)
-				return
-			}
-		}
-	})
-	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "movements/s")
-	b.ReportMetric(float64(db.Units()-units)/float64(db.Batches()-batches), "units/commit")
-}
-
 // unitOf is a decided movement and its row in the audit.
 func unitOf(t ledger.Transfer) []commit.Write {
 	sum := t.Digest()
 	return []commit.Write{ledger.Post{Transfer: t}, audit.Record{At: t.At, Action: ledger.ActionTransfer,
 		ActorID: "op", UserID: t.Credit.Owner, Target: t.ID, Detail: hex.EncodeToString(sum[:])}}
-}
-
-func benchmarkUnit(b *testing.B, db *persistence.DB, treasuries int) {
-	openAccounts(b, db, treasuries)
-	type owner struct {
-		turn chan struct{}
-		b    ledger.Balance
-	}
-	owners := make([]owner, benchUsers)
-	for i := range owners {
-		owners[i] = owner{make(chan struct{}, 1), ledger.Balance{Account: benchUser(int64(i)), Version: 1}}
-	}
-	var next atomic.Int64
-	parallel(b, db, func() error {
-		i := next.Add(1)
-		o := &owners[i%benchUsers]
-		o.turn <- struct{}{}
-		defer func() { <-o.turn }()
-		t := ledger.New(time.Now(), "bench", fmt.Sprint(i), benchTreasury(i, treasuries), o.b.Account, amount.Must("0.37"))
-		t.Unit, t.CreditSeq, t.EffectiveAt = 1e16, o.b.Seq+1, t.At
-		after := o.b
-		after.Seq++
-		var err, err2 error
-		after.Posted, err = after.Posted.Add(t.Amount)
-		out, err2 := t.Amount.Neg()
-		if err := errors.Join(err, err2); err != nil {
-			return err
-		}
-		if err := db.Commit(b.Context(), append(unitOf(t), ledger.Save{Balance: after},
-			ledger.Add{Account: t.Debit, Amount: out, Count: 1})...); err != nil {
-			return err
-		}
-		after.Version++
-		o.b = after
-		return nil
-	})
-}
-
-// openAccounts opens the accounts of the benchmarks.
-func openAccounts(b *testing.B, db *persistence.DB, treasuries int) {
-	storetest.Must(b, db.Commit(b.Context(), ledger.AddAsset{ID: 1, Unit: 1e16}))
-	var opened []commit.Write
-	for i := range benchUsers {
-		opened = append(opened, ledger.Open{Account: benchUser(int64(i))})
-	}
-	for i := range treasuries {
-		opened = append(opened, ledger.Open{Account: benchTreasury(int64(i), treasuries)})
-	}
-	storetest.Must(b, db.Commit(b.Context(), opened...))
 }
 
 // BenchmarkLedgerVerify proves a ledger of 10⁶ transfers between 10⁵ accounts. MB is

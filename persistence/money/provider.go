@@ -123,15 +123,8 @@ func (s Providers) Latest(ctx context.Context, name, account, asset string) ([]p
 func providerPlace(p provider.Place) []any { return []any{engine.Millis(p.At), p.Account} }
 
 func historyFilters(q provider.History) []record.Filter {
-	fs := []record.Filter{record.Is("s.provider", q.Provider), record.Given("s.account", q.Account), record.Is("b.asset",
-		q.Asset)}
-	if !q.From.IsZero() {
-		fs = append(fs, record.Where("s.at >= ?", q.From.UnixMilli()))
-	}
-	if !q.To.IsZero() {
-		fs = append(fs, record.Where("s.at <= ?", q.To.UnixMilli()))
-	}
-	return fs
+	return []record.Filter{record.Is("s.provider", q.Provider), record.Given("s.account", q.Account),
+		record.Is("b.asset", q.Asset), record.Between("s.at", q.From, q.To)}
 }
 
 func (s Providers) History(ctx context.Context, q provider.History,

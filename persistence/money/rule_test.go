@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"castellan/domain/kit/admin"
-	"castellan/domain/kit/amount"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/change"
 	"castellan/domain/kit/commit"
@@ -29,27 +28,6 @@ import (
 
 var ruler = audit.By{UserID: "u1"}
 
-// fullRule has a value in every field.
-func fullRule(label string) policy.Rule {
-	yes, hour := true, policy.Span(time.Hour)
-	return policy.Rule{Label: label, Status: policy.Active, Kinds: []policy.Kind{policy.Withdrawal},
-		Match: policy.Match{Assets: []policy.Asset{{CurrencyCode: "USDT", Network: "TRX"}}, Direction: policy.Out,
-			Amount: &policy.Over{Over: amount.Must("0.000000000000000001"), Unit: policy.InTRY},
-			Sums: []policy.Sum{{Per: policy.PerInitiator, Window: hour, Of: policy.Value,
-				Over: amount.Must("5000000")}},
-			Destination: policy.Destination{InBook: &yes, BookAgeBelow: hour, FirstUse: &yes},
-			Account: policy.Account{Levels: []int{1}, AML: []string{"risky"}, AgeBelow: hour, CredentialAgeBelow: hour,
-				CreditAgeBelow: hour, FirstWithdrawal: &yes},
-			Device: []policy.Device{policy.NewDevice}, Settings: []string{"FEE"},
-			Initiator: policy.Initiators{Types: []policy.InitiatorType{policy.Service}, Names: []string{"shop"},
-				Roles: []string{"support"}},
-			Hours: &policy.Hours{From: "22:00", To: "07:00", Zone: "Europe/Istanbul"}},
-		Except: policy.Except{Accounts: []string{"a"}, Destinations: []string{"d"}, Initiators: []string{"i"}},
-		Effect: policy.Effect{Type: policy.Approval, Group: "treasury", Required: 2, Expires: hour, For: hour,
-			After: policy.AfterCredit, PhishingResistant: true},
-		ExpiresAt: time.UnixMilli(1_767_225_600_000).UTC()}
-}
-
 // simpleRule is a valid rule.
 func simpleRule(label string) policy.Rule {
 	return policy.Rule{Label: label, Status: policy.Active, Kinds: []policy.Kind{policy.Withdrawal},
@@ -62,10 +40,11 @@ func TestRuleStore(t *testing.T) {
 }
 
 func ruleVersions(t *testing.T, s policy.Store, _ commit.Committer) {
+	rule := func(label string, version int64) policy.Rule {
+		return persistencetest.Whole(t, func(r *policy.Rule) { r.Label, r.Version, r.Status = label, version, policy.Active })
+	}
 	put := func(label string, version int64, ends bool) error {
-		r := fullRule(label)
-		r.Version = version
-		return s.Put(t.Context(), r, ends, time.Now())
+		return s.Put(t.Context(), rule(label, version), ends, time.Now())
 	}
 	storetest.Must(t, put("b", 1, false))
 	storetest.Must(t, put("a", 1, false))
@@ -76,8 +55,7 @@ func ruleVersions(t *testing.T, s policy.Store, _ commit.Committer) {
 		t.Errorf("the second version 2 is %v", err)
 	}
 	all := storetest.Value(s.Rules(t.Context()))(t)
-	want := []policy.Rule{fullRule("a"), fullRule("b")}
-	want[0].Version, want[1].Version = 2, 1
+	want := []policy.Rule{rule("a", 2), rule("b", 1)}
 	if !reflect.DeepEqual(all, want) {
 		t.Errorf("\n got %+v\nwant %+v", all, want)
 	}

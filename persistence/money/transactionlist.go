@@ -111,8 +111,6 @@ var processes = record.Of(record.Table[processRead, transaction.Process]{
 	},
 }, record.Names{"AssetID": "Asset"})
 
-func transactionOrder(p transaction.Place) []any { return []any{p.ID} }
-
 func waitingFilters(q transaction.WaitingQuery) []record.Filter {
 	fs := []record.Filter{record.Given("user_id", q.UserID), record.Given("tx_id", q.TxID), record.Given("to_address",
 		q.ToAddress)}
@@ -188,7 +186,7 @@ func (s Transactions) Holder(ctx context.Context, address string) (ledger.Accoun
 
 func (s Transactions) Waiting(ctx context.Context, q transaction.WaitingQuery,
 	p page.Query[transaction.Place]) (page.Of[transaction.Deposit], error) {
-	return record.ListPage(ctx, s.db, deposits, p, transactionOrder, waitingFilters(q))
+	return record.ListPage(ctx, s.db, deposits, p, record.ByID, waitingFilters(q))
 }
 
 func (s Transactions) Withdrawal(ctx context.Context, id string) (transaction.Withdrawal, error) {
@@ -211,12 +209,12 @@ func (s Transactions) Desk(ctx context.Context, userID string) (version int64, e
 
 func (s Transactions) Queue(ctx context.Context, q transaction.QueueQuery,
 	p page.Query[transaction.Place]) (page.Of[transaction.Entry], error) {
-	return record.ListPage(ctx, s.db, entries, p, transactionOrder, queueFilters(q))
+	return record.ListPage(ctx, s.db, entries, p, record.ByID, queueFilters(q))
 }
 
 func (s Transactions) Processes(ctx context.Context, q transaction.ProcessQuery,
 	p page.Query[transaction.Place]) (page.Of[transaction.Process], error) {
-	return record.ListPage(ctx, s.db, processes, p, transactionOrder, processFilters(q))
+	return record.ListPage(ctx, s.db, processes, p, record.ByID, processFilters(q))
 }
 
 // DepositBacklog is the query of the backlog of the deposits pending treasury approval; see record.Table.Backlog.

@@ -10,6 +10,7 @@ import (
 
 	"castellan/domain/factor/passkey"
 	"castellan/domain/kit/amount"
+	"castellan/domain/money/policy"
 	"castellan/domain/proof/device"
 )
 
@@ -31,6 +32,7 @@ func Whole[T any](t testing.TB, edits ...func(*T)) T {
 var values = map[reflect.Type]func(n int) any{
 	timeType:                           func(n int) any { return time.UnixMilli(1_700_000_000_000 + int64(n)).UTC() },
 	reflect.TypeFor[time.Duration]():   func(n int) any { return time.Duration(n) * time.Minute },
+	reflect.TypeFor[policy.Span]():     func(n int) any { return policy.Span(n) * policy.Span(time.Minute) },
 	reflect.TypeFor[amount.Amount]():   func(n int) any { return amount.Must(fmt.Sprintf("%d.5", n)) },
 	reflect.TypeFor[json.RawMessage](): func(n int) any { return json.RawMessage(fmt.Sprintf(`{"n":[%d.50]}`, n)) },
 	reflect.TypeFor[netip.Addr]():      func(n int) any { return netip.AddrFrom4([4]byte{192, 0, 2, byte(n)}) },

@@ -75,17 +75,15 @@ func (p Period) Days() int {
 
 // Begin starts the job for a period, or returns the existing one: each period has one job (D-ADM-01). INVALID_FIELD.
 func (s *Service) Begin(ctx context.Context, by audit.By, p Period) (j job.Job, err error) {
-	if n := p.Days(); n < 1 || n > MaxDays {
-		return j, fault.Invalid("endDate", "must be within 366 days of startDate")
-	}
 	// JSON cannot represent a time after the year 9999, and a client may send one as a number.
-	for _, at := range []struct {
-		field string
-		time.Time
-	}{{"endDate", p.To}, {"invoiceDate", p.Invoice}} {
-		if at.After(lastDay) {
-			return j, fault.Invalid(at.field, "must be before 9999-12-31")
-		}
+	const late = "must be before 9999-12-31"
+	switch n := p.Days(); {
+	case n < 1 || n > MaxDays:
+		return j, fault.Invalid("endDate", "must be within 366 days of startDate")
+	case p.To.After(lastDay):
+		return j, fault.Invalid("endDate", late)
+	case p.Invoice.After(lastDay):
+		return j, fault.Invalid("invoiceDate", late)
 	}
 	err = s.Changes.Do(ctx, by, "ACCOUNTING_BEGIN", func(ctx context.Context) (done admin.Done, err error) {
 		var started bool

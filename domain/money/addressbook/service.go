@@ -14,13 +14,6 @@ import (
 	"castellan/domain/money/currency"
 )
 
-// The audit names of changes to a book.
-const (
-	ActionAdd    = "WITHDRAWAL_ADDRESS_ADD"
-	ActionUpdate = "WITHDRAWAL_ADDRESS_UPDATE"
-	ActionRemove = "WITHDRAWAL_ADDRESS_REMOVE"
-)
-
 // Service changes books. Besides the errors listed at each method, all methods return UNAVAILABLE if the database
 // fails.
 type Service struct {
@@ -95,7 +88,7 @@ func (s *Service) Add(ctx context.Context, who audit.By, in New) (Record, error)
 	now := s.Changes.Now().Truncate(time.Millisecond)
 	e := Entry{Name: name.String(), Address: addr, AddressTag: tag, CurrencyID: cur.ID, NetworkID: net.ID, CreatedAt: now,
 		AddressAt: now}
-	err = s.Changes.Do(ctx, who, ActionAdd, func(ctx context.Context) (admin.Done, error) {
+	err = s.Changes.Do(ctx, who, "WITHDRAWAL_ADDRESS_ADD", func(ctx context.Context) (admin.Done, error) {
 		book, err := s.Store.Hold(ctx, who.UserID)
 		if err == nil {
 			err = book.Free(e)
@@ -144,7 +137,7 @@ func (s *Service) Change(ctx context.Context, who audit.By, in Change) (Record, 
 	}
 	now := s.Changes.Now().Truncate(time.Millisecond)
 	var changed Record
-	err := s.Changes.Do(ctx, who, ActionUpdate, func(ctx context.Context) (admin.Done, error) {
+	err := s.Changes.Do(ctx, who, "WITHDRAWAL_ADDRESS_UPDATE", func(ctx context.Context) (admin.Done, error) {
 		book, err := s.Store.Hold(ctx, who.UserID)
 		if err != nil {
 			return admin.Done{}, err
@@ -194,7 +187,7 @@ func (s *Service) Change(ctx context.Context, who audit.By, in Change) (Record, 
 
 // Remove deletes an entry; RECORD_NOT_FOUND if the caller's book does not have it.
 func (s *Service) Remove(ctx context.Context, who audit.By, id int64) error {
-	return s.Changes.Do(ctx, who, ActionRemove, func(ctx context.Context) (admin.Done, error) {
+	return s.Changes.Do(ctx, who, "WITHDRAWAL_ADDRESS_REMOVE", func(ctx context.Context) (admin.Done, error) {
 		book, err := s.Store.Hold(ctx, who.UserID)
 		if err != nil {
 			return admin.Done{}, err
@@ -248,18 +241,15 @@ func difference(old, next Entry) string {
 
 // form checks the values that need no lookup; nil: not sent.
 func form(addr *string, name *Name) error {
-	var ps []fault.Problem
-	if addr != nil && !address.WellFormed(*addr) {
-		ps = append(ps, fault.Problem{Field: "address", Message: "must be 10 to 128 letters, digits and : _ . -"})
-	} else if addr != nil {
-		if why := address.Lost(*addr); why != "" {
-			ps = append(ps, fault.Problem{Field: "address", Message: why})
-		}
+	var ps fault.Problems
+	if addr != nil {
+		formed, why := address.WellFormed(*addr), address.Lost(*addr)
+		ps.Require(formed, "address", "must be 10 to 128 letters, digits and : _ . -")
+		ps.Require(!formed || why == "", "address", "%s", why)
 	}
 	if name != nil {
-		if p := name.problem(); p != "" {
-			ps = append(ps, fault.Problem{Field: "name", Message: p})
-		}
+		why := name.problem()
+		ps.Require(why == "", "name", "%s", why)
 	}
 	return fault.All(ps)
 }

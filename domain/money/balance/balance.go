@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"castellan/domain/kit/amount"
-	"castellan/domain/kit/commit"
 )
 
 // Sum is the total of an asset over the accounts of users. Available is the sum of the available amounts of all
@@ -42,8 +41,6 @@ type Span struct{ Asset, First, Last int64 }
 type Summed struct{ Days []Day }
 
 func (Summed) Table() string { return "asset_day" }
-
-var _ commit.Write = Summed{}
 
 // Store reads the ledger and the summed days. It is safe for concurrent use.
 type Store interface {

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"castellan/domain/kit/amount"
-	"castellan/domain/kit/commit"
 )
 
 // Status is the status of a blockage (D-BLK-02).
@@ -86,5 +85,3 @@ type Save struct{ Blockage Blockage }
 func (Save) Table() string { return "blockage" }
 
 func (s Save) Fence() (key string, version int64) { return s.Blockage.key(), s.Blockage.Version }
-
-var _ commit.Fence = Save{}

@@ -17,13 +17,6 @@ import (
 	"castellan/domain/money/ledger"
 )
 
-// The audit names of changes to blockages.
-const (
-	ActionInsert = "BLOCKAGE_ADD"
-	ActionUpdate = "BLOCKAGE_UPDATE"
-	ActionDelete = "BLOCKAGE_DELETE"
-)
-
 // Query selects blockages that are not deleted; a nil field does not filter.
 type Query struct {
 	UserID     *string
@@ -95,7 +88,7 @@ func (s *Service) Insert(ctx context.Context, by audit.By, r Request) (b Blockag
 		if m.Take, err = b.lock(now, r.Amount, has); err != nil {
 			return m, err
 		}
-		m.With = []commit.Write{Add{b}, s.auditWrite(by, now, ActionInsert, b, "")}
+		m.With = []commit.Write{Add{b}, s.auditWrite(by, now, "BLOCKAGE_ADD", b, "")}
 		return m, nil
 	})
 	return b, err
@@ -120,7 +113,7 @@ func (s *Service) Update(ctx context.Context, by audit.By, id int64, to Status, 
 			b.Closure = false
 		}
 		b.Status, b.UpdatedAt = to, now
-		return ActionUpdate, detail
+		return "BLOCKAGE_UPDATE", detail
 	})
 }
 
@@ -129,7 +122,7 @@ func (s *Service) Delete(ctx context.Context, by audit.By, id int64) (Blockage, 
 	return s.move(ctx, by, id, func(now time.Time, b *Blockage) (action, detail string) {
 		detail = string(b.Status)
 		b.Status, b.DeletedAt = Released, now
-		return ActionDelete, detail
+		return "BLOCKAGE_DELETE", detail
 	})
 }
 

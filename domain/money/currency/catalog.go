@@ -126,18 +126,11 @@ func (c *Catalog) Decimals(pairID int64) (int, error) {
 // code that is unknown, inactive, not linked or not enabled for withdrawals.
 func (c *Catalog) Withdrawal(currencyCode, networkCode string) (Currency, Network, error) {
 	cur, net := c.currencies[c.byCode[currencyCode]], c.networks[c.netByCode[networkCode]]
-	var ps []fault.Problem
-	if !cur.Active || !cur.Withdraw {
-		ps = append(ps, fault.Problem{Field: "currencyCode", Message: "is not a currency enabled for withdrawals"})
-	}
-	if !net.Active {
-		ps = append(ps, fault.Problem{Field: "networkCode", Message: "is not a network enabled for withdrawals"})
-	}
-	if len(ps) == 0 {
-		if p := c.pairs[[2]int64{cur.ID, net.ID}]; !p.Active || !p.Withdraw {
-			ps = append(ps, fault.Problem{Field: "networkCode",
-				Message: "is not a network on which this currency can be withdrawn"})
-		}
-	}
+	var ps fault.Problems
+	ps.Require(cur.Active && cur.Withdraw, "currencyCode", "is not a currency enabled for withdrawals")
+	ps.Require(net.Active, "networkCode", "is not a network enabled for withdrawals")
+	p := c.pairs[[2]int64{cur.ID, net.ID}]
+	ps.Require(p.Active && p.Withdraw || len(ps) > 0, "networkCode",
+		"is not a network on which this currency can be withdrawn")
 	return cur, net, fault.All(ps)
 }

@@ -107,14 +107,12 @@ var code = regexp.MustCompile(`^[A-Za-z0-9._-]{1,32}$`)
 
 // faults gathers the problems of the fields of a section.
 type faults struct {
-	section  string
-	problems []fault.Problem
+	section string
+	fault.Problems
 }
 
 func (f *faults) wants(ok bool, field, message string) {
-	if !ok {
-		f.problems = append(f.problems, fault.Problem{Field: f.section + "." + field, Message: message})
-	}
+	f.Require(ok, f.section+"."+field, "%s", message)
 }
 
 func (f *faults) code(text, field string) {
@@ -152,7 +150,7 @@ func (c Currency) check() []fault.Problem {
 	f.positive(c.PriceFormat, "formatassetprice")
 	f.positive(c.QuantityFormat, "formatorderquantity")
 	f.positive(c.Threshold, "threshold")
-	return f.problems
+	return f.Problems
 }
 
 func (n Network) check() []fault.Problem {
@@ -160,7 +158,7 @@ func (n Network) check() []fault.Problem {
 	f.code(n.Code, "networkCode")
 	f.text(n.Name, "networkName")
 	f.text(n.KYTName, "kytNetworkName")
-	return f.problems
+	return f.Problems
 }
 
 func (p Pair) check() []fault.Problem {
@@ -173,7 +171,7 @@ func (p Pair) check() []fault.Problem {
 	d := p.Decimals()
 	f.wants(d <= amount.Decimals && len(p.FormatPrecision) <= maxFormat, "formatPrecision",
 		"must be 0 to 18, or a pattern with at most 18 digits after the point")
-	return f.problems
+	return f.Problems
 }
 
 // Query selects records; a nil field does not filter.

@@ -55,23 +55,21 @@ func (s Setup) check() error {
 // Result is the result of a Setup: each record's id, 0 if there is none, and whether it was added or changed.
 type Result struct{ Currency, Network, Pair Outcome }
 
-// Outcome is the result of one section.
+// Outcome is the result of one section; did describes what happened to its record.
 type Outcome struct {
 	ID   int64
 	Done bool
+	did  string
 }
 
-// changes describes what happened to the records of a Setup.
-type changes struct{ currency, network, pair string }
-
 // done returns the content of the audit row; empty if nothing was changed.
-func (r Result) done(did changes) admin.Done {
+func (r Result) done() admin.Done {
 	var done admin.Done
 	var parts []string
 	for _, o := range []struct {
-		name, did string
+		name string
 		Outcome
-	}{{"currency", did.currency, r.Currency}, {"network", did.network, r.Network}, {"pair", did.pair, r.Pair}} {
+	}{{"currency", r.Currency}, {"network", r.Network}, {"pair", r.Pair}} {
 		if o.Done {
 			target := fmt.Sprint(o.name, " ", o.ID)
 			done.Target = cmp.Or(done.Target, target)
@@ -89,27 +87,24 @@ func (s *Service) Setup(ctx context.Context, by audit.By, in Setup) (r Result, e
 		return r, err
 	}
 	err = s.Changes.Do(ctx, by, "ASSETS_SETUP", func(ctx context.Context) (admin.Done, error) {
-		var did changes
 		known, err := in.load(ctx, s.Store)
 		if err != nil {
 			return admin.Done{}, err
 		}
 		c, n := in.Currency.Record, in.Network.Record
 		if c.Active = true; in.Currency.Enabled {
-			did.currency = admin.Values(c)
 			known.byCode[c.Code], err = s.Store.AddCurrency(ctx, c)
 		}
 		if n.Active = true; in.Network.Enabled && err == nil {
-			did.network = admin.Values(n)
 			known.netByCode[n.Code], err = s.Store.AddNetwork(ctx, n)
 		}
 		if err != nil {
 			return admin.Done{}, err
 		}
-		r = Result{Outcome{known.byCode[c.Code], in.Currency.Enabled},
-			Outcome{known.netByCode[n.Code], in.Network.Enabled}, Outcome{}}
-		r.Pair, did.pair, err = s.link(ctx, &in.Pair, known)
-		return r.done(did), err
+		r = Result{Currency: Outcome{known.byCode[c.Code], in.Currency.Enabled, admin.Values(c)},
+			Network: Outcome{known.netByCode[n.Code], in.Network.Enabled, admin.Values(n)}}
+		r.Pair, err = s.link(ctx, &in.Pair, known)
+		return r.done(), err
 	})
 	return r, err
 }
@@ -135,23 +130,22 @@ func variant(ids map[string]int64, code string, id int64) bool {
 	return false
 }
 
-// link adds a pair and describes it, or finds the pair named by its codes.
-func (s *Service) link(ctx context.Context, in *Section[Link], known *Catalog) (o Outcome, did string, err error) {
+// link adds a pair, or finds the pair named by its codes.
+func (s *Service) link(ctx context.Context, in *Section[Link], known *Catalog) (o Outcome, err error) {
 	p := in.Record.Pair
 	p.CurrencyID, p.NetworkID = known.byCode[in.Record.CurrencyCode], known.netByCode[in.Record.NetworkCode]
 	if !in.Enabled {
-		return Outcome{ID: known.pairs[[2]int64{p.CurrencyID, p.NetworkID}].ID}, "", nil
+		return Outcome{ID: known.pairs[[2]int64{p.CurrencyID, p.NetworkID}].ID}, nil
 	}
 	f := faults{section: "currencyOfNetwork"}
 	f.wants(p.CurrencyID != 0, "currencyCode", "is not a known currency code")
 	f.wants(p.NetworkID != 0, "networkCode", "is not a known network code")
-	if err := fault.All(f.problems); err != nil {
-		return o, "", err
+	if err := fault.All(f.Problems); err != nil {
+		return o, err
 	}
 	p.Active = true
-	o.ID, err = s.Store.AddPair(ctx, p)
-	o.Done = true
-	return o, admin.Values(p), err
+	id, err := s.Store.AddPair(ctx, p)
+	return Outcome{id, true, admin.Values(p)}, err
 }
 
 // Update changes the enabled records, all or none, without activating or deactivating them (D-CUR-04). A pair keeps its
@@ -161,21 +155,20 @@ func (s *Service) Update(ctx context.Context, by audit.By, in Setup) (r Result, 
 	if err := in.check(); err != nil {
 		return r, err
 	}
-	r = Result{Outcome{in.Currency.Record.ID, in.Currency.Enabled}, Outcome{in.Network.Record.ID, in.Network.Enabled},
-		Outcome{in.Pair.Record.ID, in.Pair.Enabled}}
+	r = Result{Outcome{ID: in.Currency.Record.ID, Done: in.Currency.Enabled},
+		Outcome{ID: in.Network.Record.ID, Done: in.Network.Enabled}, Outcome{ID: in.Pair.Record.ID, Done: in.Pair.Enabled}}
 	err = s.Changes.Do(ctx, by, "ASSETS_UPDATE", func(ctx context.Context) (admin.Done, error) {
-		var did changes
 		if _, err := in.load(ctx, s.Store); err != nil {
 			return admin.Done{}, err
 		}
-		err := s.Store.ChangeCurrency(ctx, r.Currency.ID, edited(r.Currency, &did.currency,
+		err := s.Store.ChangeCurrency(ctx, r.Currency.ID, edited(&r.Currency,
 			func(have Currency) (Currency, error) {
 				next := in.Currency.Record
 				next.Active = have.Active
 				return next, nil
 			}))
 		if err == nil {
-			err = s.Store.ChangeNetwork(ctx, r.Network.ID, edited(r.Network, &did.network,
+			err = s.Store.ChangeNetwork(ctx, r.Network.ID, edited(&r.Network,
 				func(have Network) (Network, error) {
 					next := in.Network.Record
 					next.Active = have.Active
@@ -183,22 +176,22 @@ func (s *Service) Update(ctx context.Context, by audit.By, in Setup) (r Result, 
 				}))
 		}
 		if err == nil {
-			err = s.Store.ChangePair(ctx, r.Pair.ID, edited(r.Pair, &did.pair,
+			err = s.Store.ChangePair(ctx, r.Pair.ID, edited(&r.Pair,
 				func(have Pair) (Pair, error) { return s.relink(ctx, have, in.Pair.Record) }))
 		}
-		return r.done(did), err
+		return r.done(), err
 	})
 	return r, err
 }
 
-// edited is a change of a record that describes itself in did; none if its section is not enabled.
-func edited[T any](o Outcome, did *string, change func(have T) (T, error)) func(T) (T, error) {
+// edited is a change of a record that describes itself; none if its section is not enabled.
+func edited[T any](o *Outcome, change func(have T) (T, error)) func(T) (T, error) {
 	return func(have T) (T, error) {
 		if !o.Done {
 			return have, nil
 		}
 		next, err := change(have)
-		*did = admin.Difference(have, next)
+		o.did = admin.Difference(have, next)
 		return next, err
 	}
 }
@@ -217,7 +210,7 @@ func (s *Service) relink(ctx context.Context, have Pair, in Link) (Pair, error) 
 	f.wants(known.byCode[in.CurrencyCode] == have.CurrencyID, "currencyCode", "is not the currency of this pair")
 	f.wants(known.netByCode[in.NetworkCode] == have.NetworkID, "networkCode", "is not the network of this pair")
 	f.wants(next.Decimals() >= have.Decimals(), "formatPrecision", "must not have fewer decimals than before")
-	return next, fault.All(f.problems)
+	return next, fault.All(f.Problems)
 }
 
 // Activate activates or deactivates a currency and one of its pairs, both or none (D-CUR-05). RECORD_NOT_FOUND for an

@@ -15,11 +15,14 @@ import (
 	"castellan/domain/kit/storetest"
 	"castellan/domain/money/ledger"
 	"castellan/domain/money/ledger/ledgertest"
+	"castellan/persistence/money"
+	"castellan/persistence/persistencetest"
 )
 
-// shaky is a ledger in memory that answers units as a test says.
+// shaky is a ledger that answers units as a test says.
 type shaky struct {
-	*ledgertest.Memory
+	ledger.Store
+	commit.Committer
 	refuse func(unit int, writes []commit.Write) error // of a unit, counted from 1
 	units  int
 }
@@ -31,11 +34,13 @@ func (s *shaky) Commit(ctx context.Context, writes ...commit.Write) error {
 			return err
 		}
 	}
-	return s.Memory.Commit(ctx, writes...)
+	return s.Committer.Commit(ctx, writes...)
 }
 
-func newShaky() (*shaky, *ledger.Ledger) {
-	s := &shaky{Memory: ledgertest.NewMemory()}
+func newShaky(t *testing.T) (*shaky, *ledger.Ledger) {
+	t.Helper()
+	db := persistencetest.SQLite(t)
+	s := &shaky{Store: money.NewLedger(db), Committer: db}
 	return s, ledgertest.New(s, s)
 }
 
@@ -47,7 +52,7 @@ func pays(ref string, from, to ledger.Account, sum string) ledger.Movement {
 // opened is a shaky ledger in which alice has 10.
 func opened(t *testing.T) (*shaky, *ledger.Ledger) {
 	t.Helper()
-	s, l := newShaky()
+	s, l := newShaky(t)
 	_, err := l.Do(t.Context(), audit.Operator, pays("0", treasury, alice, "10"))
 	storetest.Must(t, err)
 	s.units = 0
@@ -56,7 +61,7 @@ func opened(t *testing.T) (*shaky, *ledger.Ledger) {
 
 func (s *shaky) has(t *testing.T, want string) {
 	t.Helper()
-	b, err := s.Memory.Balances(t.Context(), alice)
+	b, err := s.Balances(t.Context(), alice)
 	if err != nil || len(b) != 1 || b[0].Posted != amount.Must(want) {
 		t.Errorf("alice has %+v, %v, want %s", b, err, want)
 	}
@@ -150,7 +155,7 @@ func TestCallerLeavesRetries(t *testing.T) {
 
 // A write that opens an account reports its error. Another node that opened it first is no error.
 func TestOpeningAccounts(t *testing.T) {
-	s, l := newShaky()
+	s, l := newShaky(t)
 	l.Decimals = func(context.Context, int64) (int, error) { return 0, errDown }
 	if _, err := l.Do(t.Context(), audit.Operator, pays("1", treasury, bob, "1")); !errors.Is(err,
 		errDown) || s.units != 0 {
@@ -158,12 +163,12 @@ func TestOpeningAccounts(t *testing.T) {
 	}
 	for _, answer := range []error{fault.New(fault.RecordAlreadyExist, "another node was first"), errDown} {
 		for _, kind := range []string{"asset", "account"} {
-			s, l := newShaky()
+			s, l := newShaky(t)
 			s.refuse = func(_ int, writes []commit.Write) error {
 				if writes[0].Table() != kind {
 					return nil
 				}
-				storetest.Must(t, s.Memory.Commit(t.Context(), writes...))
+				storetest.Must(t, s.Committer.Commit(t.Context(), writes...))
 				return answer
 			}
 			_, err := l.Do(t.Context(), audit.Operator, pays("1", treasury, alice, "1"))
@@ -219,7 +224,7 @@ func TestSumsBeyondAmounts(t *testing.T) {
 			ledger.ErrTooLarge},
 	} {
 		var alarms int
-		_, l := newShaky()
+		_, l := newShaky(t)
 		l.Decimals = func(context.Context, int64) (int, error) { return 18, nil }
 		_, err := l.Do(t.Context(), audit.Operator, c.before)
 		storetest.Must(t, err)
@@ -251,7 +256,7 @@ func TestAnotherNodeFillsTheTreasury(t *testing.T) {
 			return nil
 		}
 		late++
-		storetest.Must(t, s.Memory.Commit(t.Context(), ledger.Add{Account: treasury,
+		storetest.Must(t, s.Committer.Commit(t.Context(), ledger.Add{Account: treasury, Count: 1,
 			Amount: amount.Must("-999999999999999900")}))
 		return commit.ErrCheck
 	}
@@ -312,7 +317,7 @@ func TestPlansAreMadeAgain(t *testing.T) {
 			if len(seen) != 1 || seen[0].Locked != amount.Must("4") {
 				t.Errorf("seen %+v", seen)
 			}
-			_, err := ledgertest.New(s, s.Memory).Do(ctx, audit.Operator, ledger.Movement{End: []ledger.End{{Hold: h.ID}}})
+			_, err := ledgertest.New(s, s.Committer).Do(ctx, audit.Operator, ledger.Movement{End: []ledger.End{{Hold: h.ID}}})
 			return ledger.Movement{End: []ledger.End{{Hold: h.ID}}}, err
 		})
 		if err != nil || plans != want || len(r.Transfers)+len(r.Holds) != 0 || s.units != 0 {

@@ -2,7 +2,6 @@ package level
 
 import (
 	"context"
-	"fmt"
 	"strconv"
 
 	"castellan/domain/kit/admin"
@@ -13,8 +12,7 @@ import (
 
 // Check rejects invalid limits: INVALID_FIELD with every negative amount and every monthly limit below its daily limit.
 func (l Limits) Check() error {
-	zero, bad := amount.Amount{}, []fault.Problem(nil)
-	refuse := func(field, message string) { bad = append(bad, fault.Problem{Field: field, Message: message}) }
+	var ps fault.Problems
 	for _, kind := range []struct {
 		name    string
 		daily   amount.Amount
@@ -26,18 +24,14 @@ func (l Limits) Check() error {
 		{"receiveLimitCrypto", l.ReceiveCryptoDaily, l.ReceiveCryptoMonthly},
 	} {
 		day, month := kind.name+"Daily", kind.name+"Monthly"
-		if kind.daily.Cmp(zero) < 0 {
-			refuse(day, "must not be negative")
+		ps.Require(kind.daily.Sign() >= 0, day, "must not be negative")
+		if kind.monthly == nil {
+			continue
 		}
-		switch {
-		case kind.monthly == nil:
-		case kind.monthly.Cmp(zero) < 0:
-			refuse(month, "must not be negative")
-		case kind.monthly.Cmp(kind.daily) < 0:
-			refuse(month, fmt.Sprintf("must be at least %s", day))
-		}
+		ps.Require(kind.monthly.Sign() >= 0, month, "must not be negative")
+		ps.Require(kind.monthly.Sign() < 0 || kind.monthly.Cmp(kind.daily) >= 0, month, "must be at least %s", day)
 	}
-	return fault.All(bad)
+	return fault.All(ps)
 }
 
 // Add adds a level. INVALID_FIELD as in Check; RECORD_ALREADY_EXIST if the number or the label is taken.

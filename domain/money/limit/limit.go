@@ -54,15 +54,10 @@ type Info struct {
 	CreditDaily, DebitDaily, CreditMonthly, DebitMonthly amount.Amount
 }
 
-// Levels lists the levels of accounts, which define the limits.
-type Levels interface {
-	List(ctx context.Context, q level.Query) ([]level.Level, error)
-}
-
 // Service computes limits. All fields are required. It is safe for concurrent use.
 type Service struct {
 	Users   user.Store
-	Levels  Levels
+	Levels  level.Store
 	Store   Store
 	Rates   rate.Store
 	Catalog func() *currency.Catalog

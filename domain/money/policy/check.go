@@ -26,17 +26,11 @@ const (
 )
 
 // problems collects what is wrong with a rule.
-type problems struct{ all []fault.Problem }
-
-func (p *problems) bad(field, format string, args ...any) {
-	p.all = append(p.all, fault.Problem{Field: field, Message: fmt.Sprintf(format, args...)})
-}
+type problems struct{ fault.Problems }
 
 // span checks a span between two bounds; 0 is absent.
 func (p *problems) span(field string, s, least, most Span) {
-	if s != 0 && (s < least || s > most) {
-		p.bad(field, "must be from %s to %s", text(least), text(most))
-	}
+	p.Require(s == 0 || least <= s && s <= most, field, "must be from %s to %s", text(least), text(most))
 }
 
 func text(s Span) string {
@@ -46,10 +40,7 @@ func text(s Span) string {
 
 // oneOf checks a value; required says whether it must be present.
 func oneOf[T ~string](p *problems, field string, v T, required bool, known ...T) {
-	if v == "" && !required || slices.Contains(known, v) {
-		return
-	}
-	p.bad(field, "must be one of %s", joined(known))
+	p.Require(v == "" && !required || slices.Contains(known, v), field, "must be one of %s", joined(known))
 }
 
 func joined[T ~string](list []T) string {
@@ -71,39 +62,31 @@ func eachOf[T ~string](p *problems, field string, list []T, known ...T) {
 // such.
 func (p *problems) only(field string, used bool, kinds []Kind, these ...Kind) {
 	other := func(k Kind) bool { return slices.Contains(allKinds, k) && !slices.Contains(these, k) }
-	if used && slices.ContainsFunc(kinds, other) {
-		p.bad(field, "is for the kinds %s alone", joined(these))
-	}
+	p.Require(!used || !slices.ContainsFunc(kinds, other), field, "is for the kinds %s alone", joined(these))
 }
 
 // length checks the length of a list.
 func (p *problems) length(field string, n int) {
-	if n > maxList {
-		p.bad(field, "must have at most %d values", maxList)
-	}
+	p.Require(n <= maxList, field, "must have at most %d values", maxList)
 }
 
 func (p *problems) texts(field string, list []string) {
 	p.length(field, len(list))
-	for _, v := range list {
-		if v == "" || utf8.RuneCountInString(v) > maxLabel || !legible.Valid(v) {
-			p.bad(field, "must have texts of 1 to %d characters", maxLabel)
-			return
-		}
-	}
+	faulty := func(v string) bool { return !readable(v) }
+	p.Require(!slices.ContainsFunc(list, faulty), field, "must have texts of 1 to %d characters", maxLabel)
+}
+
+func readable(v string) bool {
+	return v != "" && utf8.RuneCountInString(v) <= maxLabel && legible.Valid(v)
 }
 
 // Check validates a rule by itself: INVALID_FIELD with every faulty field.
 func (r Rule) Check() error {
 	var p problems
-	if strings.TrimSpace(r.Label) != r.Label || r.Label == "" || utf8.RuneCountInString(r.Label) > maxLabel ||
-		!legible.Valid(r.Label) {
-		p.bad("label", "must be 1 to %d characters of printable text", maxLabel)
-	}
+	p.Require(strings.TrimSpace(r.Label) == r.Label && readable(r.Label), "label",
+		"must be 1 to %d characters of printable text", maxLabel)
 	oneOf(&p, "status", r.Status, true, Active, Trial, Inactive)
-	if len(r.Kinds) == 0 {
-		p.bad("kinds", "must name a kind")
-	}
+	p.Require(len(r.Kinds) > 0, "kinds", "must name a kind")
 	eachOf(&p, "kinds", r.Kinds, allKinds...)
 	r.Match.check(&p, r.Kinds)
 	p.texts("except.accounts", r.Except.Accounts)
@@ -112,7 +95,7 @@ func (r Rule) Check() error {
 	p.texts("except.destinations", r.Except.Destinations)
 	p.texts("except.initiators", r.Except.Initiators)
 	r.Effect.check(&p, r.Kinds)
-	return fault.All(p.all)
+	return fault.All(p.Problems)
 }
 
 // money are the kinds that move money.
@@ -131,19 +114,13 @@ func (m Match) check(p *problems, kinds []Kind) {
 	p.only("match.sums", len(m.Sums) > 0, kinds, money...)
 	p.only("match.account", !m.Account.empty(), kinds, money...)
 	for _, a := range m.Assets {
-		if a.CurrencyCode == "" {
-			p.bad("match.assets", "must name a currencyCode")
-		}
+		p.Require(a.CurrencyCode != "", "match.assets", "must name a currencyCode")
 	}
 	oneOf(p, "match.direction", m.Direction, false, Out, In)
 	if m.Amount != nil {
 		oneOf(p, "match.amount.unit", m.Amount.Unit, true, InAsset, InTRY)
-		if m.Amount.Over.Sign() < 0 {
-			p.bad("match.amount.over", "must not be negative")
-		}
-		if m.Amount.Unit == InAsset && len(currenciesOf(m.Assets)) != 1 {
-			p.bad("match.amount.unit", "needs assets of one currency")
-		}
+		p.Require(m.Amount.Over.Sign() >= 0, "match.amount.over", "must not be negative")
+		p.Require(m.Amount.Unit != InAsset || oneCurrency(m.Assets), "match.amount.unit", "needs assets of one currency")
 	}
 	for i, x := range m.Sums {
 		field := fmt.Sprintf("match.sums[%d].", i)
@@ -153,9 +130,7 @@ func (m Match) check(p *problems, kinds []Kind) {
 	p.only("match.destination", m.Destination != (Destination{}), kinds, Withdrawal)
 	p.only("match.account.firstWithdrawal", m.Account.FirstWithdrawal != nil, kinds, Withdrawal)
 	p.only("match.device", len(m.Device) > 0, kinds, Withdrawal)
-	if len(m.Sums) > MaxSums {
-		p.bad("match.sums", "must be at most %d", MaxSums)
-	}
+	p.Require(len(m.Sums) <= MaxSums, "match.sums", "must be at most %d", MaxSums)
 	p.span("match.destination.bookAgeBelow", m.Destination.BookAgeBelow, Span(time.Minute), maxAge)
 	p.span("match.account.ageBelow", m.Account.AgeBelow, Span(time.Minute), maxAge)
 	p.span("match.account.credentialAgeBelow", m.Account.CredentialAgeBelow, Span(time.Minute), maxAge)
@@ -176,40 +151,32 @@ func (m Match) check(p *problems, kinds []Kind) {
 func (x Sum) check(p *problems, field string, assets []Asset) {
 	oneOf(p, field+"per", x.Per, true, PerAccount, PerDestination, PerInitiator, PerAsset, PerPlatform)
 	oneOf(p, field+"of", x.Of, true, Value, Amount, Count, Accounts)
-	if x.Window < Span(time.Minute) || x.Window > maxWindow {
-		p.bad(field+"window", "must be from 1m to %s", text(maxWindow))
-	}
+	p.Require(Span(time.Minute) <= x.Window && x.Window <= maxWindow, field+"window", "must be from 1m to %s",
+		text(maxWindow))
 	switch {
 	case x.Over.Sign() < 0:
-		p.bad(field+"over", "must not be negative")
-	case x.Of == Amount && len(currenciesOf(assets)) != 1:
-		p.bad(field+"of", "needs assets of one currency")
+		p.Require(false, field+"over", "must not be negative")
+	case x.Of == Amount:
+		p.Require(oneCurrency(assets), field+"of", "needs assets of one currency")
 	case x.Of == Accounts && x.Per != PerDestination:
-		p.bad(field+"of", "ACCOUNTS is for DESTINATION alone")
-	case (x.Of == Count || x.Of == Accounts) && !x.Over.Fits(0):
-		p.bad(field+"over", "must be a whole number")
+		p.Require(false, field+"of", "ACCOUNTS is for DESTINATION alone")
+	case x.Of == Count || x.Of == Accounts:
+		p.Require(x.Over.Fits(0), field+"over", "must be a whole number")
 	}
 }
 
-func currenciesOf(assets []Asset) []string {
-	if len(assets) == 0 {
-		return nil
-	}
-	return Rule{Match: Match{Assets: assets}}.currencies()
-}
+func oneCurrency(assets []Asset) bool { return len(assets) > 0 && len(currencies(assets)) == 1 }
 
 func (h Hours) check(p *problems) {
-	for field, v := range map[string]string{"from": h.From, "to": h.To} {
-		if _, ok := minuteOf(v); !ok {
-			p.bad("match.hours."+field, `must be a time of day such as "22:00"`)
-		}
-	}
-	if h.From == h.To {
-		p.bad("match.hours.to", "must differ from from")
-	}
-	if _, err := time.LoadLocation(h.Zone); err != nil || h.Zone == "" || h.Zone == "Local" {
-		p.bad("match.hours.zone", `must be a time zone of IANA such as "Europe/Istanbul"`)
-	}
+	_, from := minuteOf(h.From)
+	_, to := minuteOf(h.To)
+	const form = `must be a time of day such as "22:00"`
+	p.Require(from, "match.hours.from", form)
+	p.Require(to, "match.hours.to", form)
+	p.Require(h.From != h.To, "match.hours.to", "must differ from from")
+	_, err := time.LoadLocation(h.Zone)
+	p.Require(err == nil && h.Zone != "" && h.Zone != "Local", "match.hours.zone",
+		`must be a time zone of IANA such as "Europe/Istanbul"`)
 }
 
 // minuteOf returns the minute of the day of a text such as "22:05".
@@ -220,11 +187,7 @@ func minuteOf(text string) (minute int, ok bool) {
 
 func (e Effect) check(p *problems, kinds []Kind) {
 	oneOf(p, "effect.type", e.Type, true, Deny, Approval, Wait, Owner)
-	unused := func(field string, is bool) {
-		if is {
-			p.bad("effect."+field, "is not a field of %s", e.Type)
-		}
-	}
+	unused := func(field string, is bool) { p.Require(!is, "effect."+field, "is not a field of %s", e.Type) }
 	unused("group", e.Type != Approval && e.Group != "")
 	unused("expires", e.Type != Approval && e.Expires != 0)
 	unused("required", e.Type != Approval && e.Type != Owner && e.Required != 0)
@@ -234,21 +197,15 @@ func (e Effect) check(p *problems, kinds []Kind) {
 	switch e.Type {
 	case Approval:
 		p.texts("effect.group", []string{e.Group})
-		if e.Required < 1 || e.Required > maxRequired {
-			p.bad("effect.required", "must be from 1 to %d", maxRequired)
-		}
+		p.Require(1 <= e.Required && e.Required <= maxRequired, "effect.required", "must be from 1 to %d", maxRequired)
 		p.span("effect.expires", e.Expires, Span(time.Hour), maxWait)
 		p.only("effect.required", e.Required > 1, kinds, Withdrawal)
 	case Wait:
 		oneOf(p, "effect.after", e.After, true, AfterRequest, AfterCredentials, AfterCredit, AfterDestination)
-		if e.For < Span(time.Minute) || e.For > maxWait {
-			p.bad("effect.for", "must be from 1m to %s", text(maxWait))
-		}
+		p.Require(Span(time.Minute) <= e.For && e.For <= maxWait, "effect.for", "must be from 1m to %s", text(maxWait))
 		p.only("effect.type", true, kinds, Withdrawal, Deposit)
 	case Owner:
-		if e.Required < 0 || e.Required > maxRequired {
-			p.bad("effect.required", "must be from 0 to %d", maxRequired)
-		}
+		p.Require(0 <= e.Required && e.Required <= maxRequired, "effect.required", "must be from 0 to %d", maxRequired)
 		p.only("effect.type", true, kinds, Withdrawal)
 	}
 }

@@ -83,7 +83,7 @@ func Compile(rules []Rule) *Set {
 			continue
 		}
 		for _, k := range r.Kinds {
-			for _, currency := range r.currencies() {
+			for _, currency := range currencies(r.Match.Assets) {
 				at := place{k, currency}
 				s.at[at], s.wants[at] = append(s.at[at], i), s.wants[at].and(r.wants())
 			}
@@ -109,13 +109,13 @@ func (r Rule) key(x Sum) SumKey {
 	return k
 }
 
-// currencies returns the currencies of the rule in upper case, each once; "" for any. Codes may be in any case.
-func (r Rule) currencies() []string {
-	if len(r.Match.Assets) == 0 {
+// currencies returns the currencies of assets in upper case, each once; "" for any. Codes may be in any case.
+func currencies(assets []Asset) []string {
+	if len(assets) == 0 {
 		return []string{""}
 	}
-	all := make([]string, len(r.Match.Assets))
-	for i, a := range r.Match.Assets {
+	all := make([]string, len(assets))
+	for i, a := range assets {
 		all[i] = strings.ToUpper(a.CurrencyCode)
 	}
 	slices.Sort(all)
@@ -192,20 +192,15 @@ type Named struct {
 // nothing. totals has a total for each of Sums.
 func (s *Set) Judge(f Facts, totals []Total) (v Verdict) {
 	s.each(f, func(c *compiled) {
-		why := c.before(f)
-		if why == "" {
-			why, _ = c.exceeded(f, totals)
-		}
-		if why != "" && why != noRate {
+		if _, matched := c.reason(f, totals); !matched {
 			return
 		}
-		if adds(&v, c, f) {
-			at := &v.Rules
-			if c.Status == Trial {
-				at = &v.Trial
-			}
-			*at = append(*at, Named{c.Label, c.Version})
+		adds(&v, c, f)
+		at := &v.Rules
+		if c.Status == Trial {
+			at = &v.Trial
 		}
+		*at = append(*at, Named{c.Label, c.Version})
 	})
 	slices.SortFunc(v.Approvals, func(a, b Quorum) int { return cmp.Compare(a.Group, b.Group) })
 	slices.SortFunc(v.Rules, byLabel)
@@ -235,15 +230,23 @@ func adds(v *Verdict, c *compiled, f Facts) bool {
 			v.Until = until
 		}
 	case Approval:
-		i := slices.IndexFunc(v.Approvals, func(q Quorum) bool { return q.Group == e.Group })
-		if i < 0 {
-			v.Approvals = append(v.Approvals, Quorum{e.Group, e.Required, e.expires()})
-			return true
-		}
-		q := &v.Approvals[i]
-		q.Required, q.Expires = max(q.Required, e.Required), min(q.Expires, e.expires())
+		v.Approvals = Join(v.Approvals, Quorum{e.Group, e.Required, cmp.Or(e.Expires, defaultExpiry)})
 	}
 	return true
+}
+
+// Join adds quorums: of those of one group the largest, with the shortest expiry.
+func Join(all []Quorum, more ...Quorum) []Quorum {
+	all = slices.Clone(all)
+	for _, q := range more {
+		i := slices.IndexFunc(all, func(o Quorum) bool { return o.Group == q.Group })
+		if i < 0 {
+			all = append(all, q)
+			continue
+		}
+		all[i].Required, all[i].Expires = max(all[i].Required, q.Required), min(all[i].Expires, q.Expires)
+	}
+	return all
 }
 
 // until returns the end of a wait.
@@ -267,8 +270,6 @@ func (e Effect) until(f Facts) time.Time {
 
 // defaultExpiry is how long an approval may take if the rule does not say it.
 const defaultExpiry = Span(72 * time.Hour)
-
-func (e Effect) expires() Span { return cmp.Or(e.Expires, defaultExpiry) }
 
 // before returns the first condition but the sums that does not hold; "" if all do.
 func (c *compiled) before(f Facts) Reason {

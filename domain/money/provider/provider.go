@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"castellan/domain/kit/amount"
-	"castellan/domain/kit/commit"
 	"castellan/domain/kit/page"
 	"castellan/domain/kit/sorting"
 	"castellan/domain/money/rate"
@@ -56,8 +55,6 @@ type Arrived struct {
 }
 
 func (Arrived) Table() string { return "provider_snapshot" }
-
-var _ commit.Write = Arrived{}
 
 var name = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 

@@ -27,17 +27,12 @@ type Service struct {
 // Rate returns the current rate of a pair, whose codes may be in any case (D-CUR-07). INVALID_FIELD; RECORD_NOT_FOUND
 // if no stored rate links the two.
 func (s *Service) Rate(ctx context.Context, base, quote string) (Quote, error) {
-	var q Quote
-	var ps []fault.Problem
-	for _, c := range []struct {
-		field, text string
-		to          *string
-	}{{"base", base, &q.Base}, {"quote", quote, &q.Quote}} {
-		var ok bool
-		if *c.to, ok = Code(c.text); !ok {
-			ps = append(ps, fault.Problem{Field: c.field, Message: "is not the code of a currency"})
-		}
-	}
+	q, known, other := Quote{}, false, false
+	q.Base, known = Code(base)
+	q.Quote, other = Code(quote)
+	var ps fault.Problems
+	ps.Require(known, "base", "is not the code of a currency")
+	ps.Require(other, "quote", "is not the code of a currency")
 	if err := fault.All(ps); err != nil {
 		return q, err
 	}

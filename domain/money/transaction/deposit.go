@@ -22,13 +22,6 @@ import (
 	"castellan/domain/money/policy"
 )
 
-// The audit names of reports about deposits.
-const (
-	ActionReceive  = "DEPOSIT_RECEIVE"
-	ActionSender   = "DEPOSIT_SENDER"
-	ActionFinalize = "DEPOSIT_FINALIZE"
-)
-
 // Report is a deposit reported by a wallet (D-INT-05).
 type Report struct {
 	ExternalID            string
@@ -66,19 +59,13 @@ var (
 
 // check validates a report alone and converts SenderInfo to its canonical form. INVALID_FIELD.
 func (r *Report) check() error {
-	var ps []fault.Problem
-	say := func(bad bool, field, message string) {
-		if bad {
-			ps = append(ps, fault.Problem{Field: field, Message: message})
-		}
-	}
-	say(len(r.ExternalID) > integration.MaxExternalID, "externalId", "must be at most 128 bytes")
-	say(strings.TrimSpace(r.UserID) == "" && strings.TrimSpace(r.ToAddress) == "", "userId",
-		"is required without toAddress")
-	say(r.Amount.Sign() <= 0, "amount", "must be greater than 0")
+	var ps fault.Problems
+	ps.Require(len(r.ExternalID) <= integration.MaxExternalID, "externalId", "must be at most 128 bytes")
+	ps.Require(strings.TrimSpace(r.UserID+r.ToAddress) != "", "userId", "is required without toAddress")
+	ps.Require(r.Amount.Sign() > 0, "amount", "must be greater than 0")
 	info, ok := canonical(r.SenderInfo)
-	say(!ok, "senderInfo", "must be an object that is not empty")
-	say(len(info) > maxSenderInfo, "senderInfo", "must be at most 8192 bytes")
+	ps.Require(ok, "senderInfo", "must be an object that is not empty")
+	ps.Require(len(info) <= maxSenderInfo, "senderInfo", "must be at most 8192 bytes")
 	r.SenderInfo = info
 	return fault.All(ps)
 }
@@ -269,7 +256,7 @@ func (s *Service) receive(ctx context.Context, by audit.By, u user.User, asked D
 		d = m.With[0].(AddDeposit).Deposit
 		m.With = append(append(append(m.With, d.claimed(c.Digest)...), paid...), held.gates...)
 		m.With = append(m.With, integration.Add{Claim: c},
-			by.Did(audit.Record{At: d.At, Action: ActionReceive, UserID: d.UserID, Target: d.ID,
+			by.Did(audit.Record{At: d.At, Action: "DEPOSIT_RECEIVE", UserID: d.UserID, Target: d.ID,
 				Detail: fmt.Sprintf("%s: %s %s", d.Status, d.Amount, s.code(d.Asset))}))
 		if d.Status > 0 {
 			m.With = append(m.With, s.decided(d, d.At))
@@ -302,12 +289,12 @@ func (d Deposit) advanced(r Report) (next Deposit, action string, err error) {
 	case d.Status > 0 || !informs && !r.Final:
 		return d, "", nil
 	}
-	next, action = d, ActionSender
+	next, action = d, "DEPOSIT_SENDER"
 	if informs {
 		next.SenderInfo, next.Status = r.SenderInfo, WaitingTreasury
 	}
 	if r.Final {
-		next.Status, action = Finalized, ActionFinalize
+		next.Status, action = Finalized, "DEPOSIT_FINALIZE"
 	}
 	return next, action, nil
 }

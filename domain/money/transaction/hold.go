@@ -244,20 +244,6 @@ func (j *Judge) fills(ctx context.Context, q policy.Quorum, w Withdrawal) (bool,
 // ownerExpiry is the time for the approval that replaces the one of the owner.
 const ownerExpiry = policy.Span(72 * time.Hour)
 
-// joined adds quorums: of those of one group the largest, with the shortest expiry.
-func joined(all []policy.Quorum, more ...policy.Quorum) []policy.Quorum {
-	all = slices.Clone(all)
-	for _, q := range more {
-		i := slices.IndexFunc(all, func(o policy.Quorum) bool { return o.Group == q.Group })
-		if i < 0 {
-			all = append(all, q)
-			continue
-		}
-		all[i].Required, all[i].Expires = max(all[i].Required, q.Required), min(all[i].Expires, q.Expires)
-	}
-	return all
-}
-
 // given are the approvals of a held withdrawal. missing are the quorums that they do not fill, and count is how many of
 // them count. now says that the caller gives one; altered that one of them was given for another order.
 type given struct {

@@ -67,7 +67,8 @@ type Past interface {
 	LockGates(ctx context.Context, keys []string, now time.Time) (versions map[string]int64, err error)
 	// Approved lists the approvals of withdrawals, in their order.
 	Approved(ctx context.Context, withdrawalIDs ...string) ([]AddApproval, error)
-	// Due lists entries of the queue whose HeldPolicy ends at or before an instant, at most a number of them.
+	// Due lists entries of the queue whose HeldPolicy ends at or before an instant, at most a number of them, and none
+	// that waits for the comparison after a restore.
 	Due(ctx context.Context, now time.Time, most int) (ids []string, err error)
 	// HeldBefore lists entries of the queue that are held for HeldPolicy since an instant or longer, at most a number of
 	// them, the oldest first.
@@ -173,32 +174,22 @@ func (j *Judge) read(ctx context.Context, m movement, f policy.Facts) (_ policy.
 		f.Value, f.Rated = price(f.Asset.CurrencyCode, f.Amount.Sum())
 	}
 	if w.Booked {
-		if f.Destination.BookedAt, err = j.booked(ctx, m); err != nil {
-			return f, err
-		}
+		f.Destination.BookedAt, err = j.booked(ctx, m)
 	}
-	if w.Used && m.to.Key != "" {
-		if f.Destination.Used, err = j.Past.Used(ctx, f.Account.ID, m.to); err != nil {
-			return f, err
-		}
+	if err == nil && w.Used && m.to.Key != "" {
+		f.Destination.Used, err = j.Past.Used(ctx, f.Account.ID, m.to)
 	}
-	if w.Credited {
+	if err == nil && w.Credited {
 		assets := j.Catalog().IDs(func(l currency.Listed) bool { return l.Currency.Code == f.Asset.CurrencyCode })
-		if f.Account.CreditedAt, err = j.Past.Credited(ctx, f.Account.ID, assets...); err != nil {
-			return f, err
-		}
+		f.Account.CreditedAt, err = j.Past.Credited(ctx, f.Account.ID, assets...)
 	}
-	if w.Withdrew {
-		if f.Account.Withdrew, err = j.Past.Withdrew(ctx, f.Account.ID); err != nil {
-			return f, err
-		}
+	if err == nil && w.Withdrew {
+		f.Account.Withdrew, err = j.Past.Withdrew(ctx, f.Account.ID)
 	}
-	if w.Device && m.device != nil {
-		if f.Device, err = m.device(ctx); err != nil {
-			return f, err
-		}
+	if err == nil && w.Device && m.device != nil {
+		f.Device, err = m.device(ctx)
 	}
-	if w.Roles {
+	if err == nil && w.Roles {
 		f.Initiator.Roles, err = j.roles(ctx, f.Initiator)
 	}
 	return f, err

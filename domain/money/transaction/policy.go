@@ -250,10 +250,10 @@ func (s *Withdrawals) governed(ctx context.Context, by audit.By, t step, o Outgo
 	v, before := r.Verdict, q.Held.Asked()
 	t.with = append(t.with, r.gates...)
 	if v.Owner.Asked && !gives(w.Initiator, w.OwnerMethods, w.OwnerResistant, v.Owner) {
-		v.Approvals = joined(v.Approvals, policy.Quorum{Group: user.RoleAdmin, Required: 1, Expires: ownerExpiry})
+		v.Approvals = policy.Join(v.Approvals, policy.Quorum{Group: user.RoleAdmin, Required: 1, Expires: ownerExpiry})
 	}
 	if q.Held.Reason == HeldPolicy && slices.ContainsFunc(before.Rules, s.Judge.Rules().InForce) {
-		v.Approvals = joined(v.Approvals, before.Approvals...)
+		v.Approvals = policy.Join(v.Approvals, before.Approvals...)
 		if len(v.Rules) == 0 {
 			v.Rules = before.Rules
 		}

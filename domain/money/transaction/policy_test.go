@@ -221,6 +221,20 @@ func TestHoldsEnd(t *testing.T) {
 	d.read(blocked.Queued.ID, transaction.QueueWaiting, transaction.HeldPolicy)
 }
 
+// Entries that wait for the comparison after a restore cannot be released, and keep no others from it.
+func TestDueBesideUncompared(t *testing.T) {
+	d := newDesk(t, persistencetest.SQLite(t), "u")
+	storetest.Must(t, d.m.Pay("u", "BTC/BTC", "1"))
+	d.judges(`{"match":{"destination":{"firstUse":true}},` + day + `}`)
+	first := storetest.Value(d.ask("u", "BTC", 1, "first"))(t)
+	d.advance(time.Minute)
+	next := storetest.Value(d.ask("u", "BTC", 1, "next"))(t)
+	persistencetest.Exec(t, d.m.DB, "INSERT INTO restore_withdrawal (id, status, outcome, settled_at) "+
+		"VALUES (?, ?, '', 0)", first.Queued.ID, int(transaction.QueueWaiting))
+	d.advance(24 * time.Hour)
+	storetest.Same(t, storetest.Value(d.Judge.Past.Due(t.Context(), d.now(), 1))(t), []string{next.Queued.ID})
+}
+
 // A queued withdrawal is judged again at its claim and at a resume, by the rules of that moment.
 func TestRulesAtTheClaim(t *testing.T) {
 	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {

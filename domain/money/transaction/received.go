@@ -78,13 +78,11 @@ func (s *Service) paid(ctx context.Context, d Deposit, digest []byte) ([]commit.
 
 // readable checks the characters of the texts that identify the transfer of a new deposit. INVALID_FIELD.
 func (d Deposit) readable() error {
-	var ps []fault.Problem
-	for _, f := range []struct{ name, text string }{{"txId", d.TxID}, {"toAddress", d.ToAddress},
-		{"fromAddress", d.FromAddress}} {
-		if !address.Plain(f.text) {
-			ps = append(ps, fault.Problem{Field: f.name, Message: "must have visible ASCII characters only"})
-		}
-	}
+	var ps fault.Problems
+	const visible = "must have visible ASCII characters only"
+	ps.Require(address.Plain(d.TxID), "txId", visible)
+	ps.Require(address.Plain(d.ToAddress), "toAddress", visible)
+	ps.Require(address.Plain(d.FromAddress), "fromAddress", visible)
 	return fault.All(ps)
 }
 

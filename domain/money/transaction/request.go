@@ -102,10 +102,8 @@ type SetDesk struct {
 	At      time.Time
 }
 
-// Table names the table of the row.
 func (SetDesk) Table() string { return "withdrawal_desk" }
 
-// Fence returns the user and the version that the request was decided on.
 func (w SetDesk) Fence() (key string, version int64) { return w.UserID, w.Version }
 
 // Get reads a withdrawal of the queue. RECORD_NOT_FOUND.

@@ -74,13 +74,9 @@ const maxUniqueID = 128
 
 // check makes the checks that need no records. INVALID_FIELD.
 func (a Adjustment) check() error {
-	var ps []fault.Problem
-	if a.Amount.Sign() <= 0 {
-		ps = append(ps, fault.Problem{Field: "amount", Message: "must be greater than 0"})
-	}
-	if utf8.RuneCountInString(a.UniqueID) > maxUniqueID {
-		ps = append(ps, fault.Problem{Field: "uniqueId", Message: "must be at most 128 characters"})
-	}
+	var ps fault.Problems
+	ps.Require(a.Amount.Sign() > 0, "amount", "must be greater than 0")
+	ps.Require(utf8.RuneCountInString(a.UniqueID) <= maxUniqueID, "uniqueId", "must be at most 128 characters")
 	return fault.All(ps)
 }
 

@@ -199,11 +199,8 @@ type Reconciliation struct {
 		Finished(ctx context.Context, now time.Time) error
 	}
 	Claims integration.Store
-	Commit interface {
-		commit.Committer
-		InTx(ctx context.Context, fn func(context.Context) error) error
-	}
-	Now func() time.Time
+	Commit commit.Committer
+	Now    func() time.Time
 }
 
 // Payment is a line of the wallet's records: what it did with a withdrawal.

@@ -90,7 +90,7 @@ func (in facts) read(g Group) (f policy.Facts, err error) {
 	if f.Rated = in.Value != ""; f.Rated {
 		f.Value = p.amount("facts.value", in.Value)
 	}
-	return f, fault.All(p.problems)
+	return f, fault.All(p.Problems)
 }
 
 // or returns an instant; zero for none.

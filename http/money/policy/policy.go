@@ -127,12 +127,10 @@ func (in addRequest) rules() ([]policy.Rule, error) {
 		return nil, fault.Invalid("rules", "excludes the fields of a single rule")
 	}
 	var all []policy.Rule
-	var problems []fault.Problem
+	var problems fault.Problems
 	for i, l := range *in.Rules {
 		r, err := l.rule()
-		if err := within(&problems, fmt.Sprintf("rules[%d].", i), err); err != nil {
-			return nil, err
-		}
+		problems.Join(within(fmt.Sprintf("rules[%d].", i), err))
 		all = append(all, r)
 	}
 	return all, fault.All(problems)
@@ -205,7 +203,7 @@ func (in changeRequest) apply(r policy.Rule) (policy.Rule, error) {
 	if in.ExpiresAt.Sent {
 		r.ExpiresAt = in.ExpiresAt.Value.Time.UTC()
 	}
-	return r, fault.All(p.problems)
+	return r, fault.All(p.Problems)
 }
 
 // reexcepted returns the users that a rule excepts before and after a change: the change decides about all of them.

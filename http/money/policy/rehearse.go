@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"castellan/domain/kit/fault"
 	"castellan/domain/money/policy"
 	"castellan/http/rest"
 )
@@ -32,14 +31,7 @@ func (rehearsal) SchemaName() string { return "MoneyRehearsal" }
 
 func (g Group) rehearse(ctx context.Context, _ rest.Caller, in rehearseRequest) (out rest.Data[rehearsal], err error) {
 	r, err := in.Rule.rule()
-	if err == nil {
-		err = r.Check()
-	}
-	var problems []fault.Problem
-	if err := within(&problems, "rule.", err); err != nil {
-		return out, err
-	}
-	if err := fault.All(problems); err != nil {
+	if err = within("rule.", err); err != nil {
 		return out, err
 	}
 	found, truncated, err := g.Admin.Rehearse(ctx, g.Now().Add(-time.Duration(in.Days)*policy.Day), r)

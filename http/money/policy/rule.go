@@ -1,7 +1,7 @@
 package policy
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 
 	"castellan/domain/kit/amount"
@@ -127,13 +127,11 @@ type effect struct {
 }
 
 // reader collects what cannot be read of a rule.
-type reader struct{ problems []fault.Problem }
+type reader struct{ fault.Problems }
 
 func (p *reader) span(field, text string) (s policy.Span) {
-	if text != "" && (s.UnmarshalText([]byte(text)) != nil || s == 0) {
-		p.problems = append(p.problems,
-			fault.Problem{Field: field, Message: `must be a number with m, h or d, such as "48h"`})
-	}
+	p.Require(text == "" || s.UnmarshalText([]byte(text)) == nil && s != 0, field,
+		`must be a number with m, h or d, such as "48h"`)
 	return s
 }
 
@@ -146,9 +144,7 @@ func (p *reader) amount(field, text string) amount.Amount {
 	if err == nil {
 		a, err = amount.Parse(string(d))
 	}
-	if err != nil {
-		p.problems = append(p.problems, fault.Problem{Field: field, Message: err.Error()})
-	}
+	p.Require(err == nil, field, "%v", err)
 	return a
 }
 
@@ -160,10 +156,7 @@ func (in ruleFields) rule() (policy.Rule, error) {
 	if in.ExpiresAt != nil {
 		r.ExpiresAt = in.ExpiresAt.Time.UTC()
 	}
-	if len(p.problems) > 0 {
-		return r, fault.All(p.problems)
-	}
-	return r, r.Check()
+	return r, cmp.Or(fault.All(p.Problems), r.Check())
 }
 
 func (m match) read(p *reader) policy.Match {
@@ -251,16 +244,14 @@ func text(s policy.Span) string {
 	return string(b)
 }
 
-// within collects the faulty fields of an error under a prefix, and returns any other error.
-func within(all *[]fault.Problem, prefix string, err error) error {
-	var f *fault.Error
-	if !errors.As(err, &f) || f.Code != fault.InvalidField {
-		return err
+// within puts the faulty fields of a rule under a prefix.
+func within(prefix string, err error) error {
+	var ps fault.Problems
+	ps.Join(err)
+	for i := range ps {
+		ps[i].Field = prefix + ps[i].Field
 	}
-	for _, x := range f.Fields {
-		*all = append(*all, fault.Problem{Field: prefix + x.Field, Message: x.Message})
-	}
-	return nil
+	return cmp.Or(fault.All(ps), err)
 }
 
 // ReadRules reads the body of an addition, as the endpoint does. INVALID_FIELD with every faulty field.

@@ -14,26 +14,6 @@ import (
 	"castellan/http/wire"
 )
 
-func (n Numbers) queue(s transaction.QueueStatus) int {
-	switch s {
-	case transaction.HotWalletIsEmpty:
-		return n.HotWallet
-	case transaction.TimeOut:
-		return n.TimeOut
-	}
-	return int(s)
-}
-
-// queueStatus is the queue status of a client's number; 0, which no row has, for an unknown number.
-func (n Numbers) queueStatus(number int) transaction.QueueStatus {
-	for s := transaction.QueueSuccess; s <= transaction.QueueCancelled; s++ {
-		if n.queue(s) == number {
-			return s
-		}
-	}
-	return 0
-}
-
 type cryptoWithdrawalQueueEntry struct {
 	ID          string `json:"id" doc:"id of the withdrawal" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
 	UserID      string `json:"userId" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
@@ -103,7 +83,7 @@ func (g Group) showQueued(contacts bool) func(transaction.Entry) cryptoWithdrawa
 		q := e.Queued
 		pair, _ := g.Service.Currencies.Catalog().Pair(q.Asset)
 		out := cryptoWithdrawalQueueEntry{q.ID, q.UserID, pair.Currency.Code, q.Address, pair.Network.Code,
-			g.explorer(pair.Network.Code, q.TxID), g.Numbers.queue(q.Status), q.Status.String(),
+			g.explorer(pair.Network.Code, q.TxID), g.Numbers.Queue(q.Status), q.Status.String(),
 			e.Withdrawal.Amount, g.Service.Cost(e), rest.Time{Time: q.At}, rest.Filled(q.Reason),
 			rest.Filled(e.FullName), nil, nil, holdOf(e), string(e.Withdrawal.Initiator), []string{}}
 		if m := e.Withdrawal.OwnerMethods; m != "" {
@@ -146,7 +126,7 @@ func (g Group) queue(
 		ExternalID: in.ExternalID, Attempt: in.AttemptIdentifier, TxID: in.TxID, Active: in.IsActive, Name: in.FullName,
 		Assets: g.Service.Assets(in.Code, in.Network)}
 	if in.StatusCode != nil {
-		q.Status = new(g.Numbers.queueStatus(*in.StatusCode))
+		q.Status = new(g.Numbers.QueueStatus(*in.StatusCode))
 	}
 	if q.From, q.To, err = rest.Span("startDate", in.StartDate, in.EndDate); err != nil {
 		return out, err
@@ -164,13 +144,9 @@ type decideRequest struct {
 // Validate requires one of the two statuses, and the currency for a success.
 func (in decideRequest) Validate() error {
 	success := in.Status == int(transaction.QueueSuccess)
-	var ps []fault.Problem
-	if !success && in.Status != int(transaction.QueueWaiting) {
-		ps = append(ps, fault.Problem{Field: "status", Message: "must be 4 or 5"})
-	}
-	if success && strings.TrimSpace(rest.Or(in.CurrencyCode, "")) == "" {
-		ps = append(ps, fault.Problem{Field: "currencyCode", Message: "is required"})
-	}
+	var ps fault.Problems
+	ps.Require(success || in.Status == int(transaction.QueueWaiting), "status", "must be 4 or 5")
+	ps.Require(!success || strings.TrimSpace(rest.Or(in.CurrencyCode, "")) != "", "currencyCode", "is required")
 	return fault.All(ps)
 }
 

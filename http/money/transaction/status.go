@@ -13,16 +13,6 @@ import (
 	"castellan/http/rest"
 )
 
-// Numbers are the client-visible numbers of statuses that the interface leaves open (D-TX-01, D-TX-02).
-type Numbers struct{ FinalizedDeposit, HotWallet, TimeOut int }
-
-func (n Numbers) status(s transaction.Status) int {
-	if s == transaction.FinalizedDeposit {
-		return n.FinalizedDeposit
-	}
-	return int(s)
-}
-
 // waitingTransaction is a pending deposit in the owner's view.
 type waitingTransaction struct {
 	TransactionID string        `json:"transactionId" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
@@ -51,7 +41,7 @@ func (g Group) code(asset int64) string {
 }
 
 func (g Group) showReceived(d transaction.Deposit) receivedTransaction {
-	return receivedTransaction{TransactionID: d.ID, UserID: d.UserID, Status: g.Numbers.status(d.Status),
+	return receivedTransaction{TransactionID: d.ID, UserID: d.UserID, Status: g.Numbers.Status(d.Status),
 		CurrencyCode: g.code(d.Asset), Value: d.Amount, SenderInfo: rest.JSON(d.SenderInfo)}
 }
 
@@ -61,7 +51,7 @@ func (g Group) ownDeposits(ctx context.Context, who rest.Caller,
 	in ownRequest) (rest.Reply[[]waitingTransaction], error) {
 	return rest.List(ctx, who, in.Paging, transaction.WaitingQuery{UserID: who.UserID}, g.Service.Store.Waiting,
 		func(d transaction.Deposit) waitingTransaction {
-			return waitingTransaction{d.ID, d.UserID, g.code(d.Asset), g.Numbers.status(d.Status), d.Amount,
+			return waitingTransaction{d.ID, d.UserID, g.code(d.Asset), g.Numbers.Status(d.Status), d.Amount,
 				rest.Filled(d.TxID), rest.Filled(d.ToAddress)}
 		})
 }
@@ -77,14 +67,13 @@ func (g Group) waiting(
 	ctx context.Context, who rest.Caller, in waitingRequest,
 ) (rest.Reply[[]receivedTransaction], error) {
 	q := transaction.WaitingQuery{Treasury: true}
-	var ps []fault.Problem
+	var ps fault.Problems
 	for _, sought := range [...]struct {
 		field    string
 		sent, to *string
 	}{{"userId", in.UserID, &q.UserID}, {"txId", in.TxID, &q.TxID}, {"toAddress", in.ToAddress, &q.ToAddress}} {
-		if *sought.to = rest.Or(sought.sent, ""); sought.sent != nil && *sought.to == "" {
-			ps = append(ps, fault.Problem{Field: sought.field, Message: "must not be blank"})
-		}
+		*sought.to = rest.Or(sought.sent, "")
+		ps.Require(sought.sent == nil || *sought.to != "", sought.field, "must not be blank")
 	}
 	if err := fault.All(ps); err != nil {
 		return rest.Reply[[]receivedTransaction]{}, err
@@ -117,24 +106,22 @@ type updateRequest struct {
 
 // check validates the ids first, then the status (D-TX-04).
 func (g Group) check(in *updateRequest) error {
-	var ps []fault.Problem
+	var ps fault.Problems
 	ids := slices.Sorted(slices.Values(in.TransactionIDs))
 	switch {
 	case len(ids) == 0:
-		ps = append(ps, fault.Problem{Field: "transactionIds", Message: "must name a transaction"})
+		ps.Require(false, "transactionIds", "must name a transaction")
 	case strings.TrimSpace(ids[0]) == "":
-		ps = append(ps, fault.Problem{Field: "transactionIds", Message: "must not hold a blank id"})
-	case len(slices.Compact(ids)) < len(in.TransactionIDs):
-		ps = append(ps, fault.Problem{Field: "transactionIds", Message: "must not name a transaction twice"})
+		ps.Require(false, "transactionIds", "must not hold a blank id")
+	default:
+		ps.Require(len(slices.Compact(ids)) == len(ids), "transactionIds", "must not name a transaction twice")
 	}
 	for _, s := range []transaction.Status{transaction.WaitingSender, transaction.FinalizedDeposit} {
-		if string(in.Status) == s.String() || string(in.Status) == strconv.Itoa(g.Numbers.status(s)) {
+		if string(in.Status) == s.String() || string(in.Status) == strconv.Itoa(g.Numbers.Status(s)) {
 			in.to = s
 		}
 	}
-	if in.to == 0 {
-		ps = append(ps, fault.Problem{Field: "status", Message: "must be waitingSenderInfo or finalizedDeposit"})
-	}
+	ps.Require(in.to != 0, "status", "must be waitingSenderInfo or finalizedDeposit")
 	return fault.All(ps)
 }
 

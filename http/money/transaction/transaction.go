@@ -11,6 +11,7 @@ import (
 	"castellan/domain/kit/fault"
 	"castellan/domain/money/transaction"
 	"castellan/http/rest"
+	"castellan/http/wire"
 )
 
 const (
@@ -22,7 +23,7 @@ const (
 // Group serves the section.
 type Group struct {
 	Service *transaction.Service
-	Numbers Numbers
+	Numbers wire.Numbers
 	// Shows reports whether the caller may use an endpoint for other users; nil: never.
 	Shows func(who rest.Caller, endpoint string) bool
 }

@@ -7,13 +7,13 @@ import (
 	"castellan/domain/kit/fault"
 	"castellan/domain/money/transaction"
 	"castellan/http/rest"
+	"castellan/http/wire"
 )
 
 // Deposits serves the deposits that a wallet reports (D-INT-05).
 type Deposits struct {
 	Service *transaction.Service
-	// FinalizedDeposit is the number by which clients know that status (D-TX-01).
-	FinalizedDeposit int
+	Numbers wire.Numbers
 }
 
 func (g Deposits) Endpoints() []rest.Endpoint {
@@ -67,12 +67,8 @@ type deposit struct {
 
 func (g Deposits) show(d transaction.Deposit) deposit {
 	pair, _ := g.Service.Currencies.Catalog().Pair(d.Asset)
-	code := int(d.Status)
-	if d.Status == transaction.FinalizedDeposit {
-		code = g.FinalizedDeposit
-	}
-	return deposit{d.ID, rest.Filled(d.ExternalID), d.Status.String(), code, d.UserID, d.Amount, pair.Currency.Code,
-		pair.Network.Code, rest.Filled(d.TxID), rest.Time{Time: d.At}}
+	return deposit{d.ID, rest.Filled(d.ExternalID), d.Status.String(), g.Numbers.Status(d.Status), d.UserID, d.Amount,
+		pair.Currency.Code, pair.Network.Code, rest.Filled(d.TxID), rest.Time{Time: d.At}}
 }
 
 // owners returns the user, also by the address. An address without a user has none.

@@ -25,8 +25,7 @@ type Withdrawals struct {
 	// of Owner are those of the guard of x-auth, and SUBJECT_UNKNOWN.
 	Approvals *transaction.Approvals
 	Owner     func(ctx context.Context, who rest.Caller, userToken string) (userID string, s challenge.Starter, err error)
-	// HotWallet and TimeOut are the numbers of two statuses that clients see (D-TX-02).
-	HotWallet, TimeOut int
+	Numbers   wire.Numbers
 }
 
 // refusals are the refusals of a request, in the order of the checks, and then those of a
@@ -117,16 +116,11 @@ func (g Withdrawals) show(o transaction.Outgoing, err error) (rest.Data[withdraw
 
 func (g Withdrawals) record(o transaction.Outgoing) withdrawal {
 	q := o.Queued
-	w := withdrawal{ID: q.ID, ExternalID: q.ExternalID, Status: q.Status.String(), StatusCode: int(q.Status),
+	w := withdrawal{ID: q.ID, ExternalID: q.ExternalID, Status: q.Status.String(), StatusCode: g.Numbers.Queue(q.Status),
 		Amount: o.Withdrawal.Amount, Fee: o.Fee(), TxID: rest.Filled(q.TxID), Reason: rest.Filled(q.Reason),
 		CreatedAt: rest.Time{Time: q.At}, Hold: wire.HoldOf(q.Held)}
-	switch q.Status {
-	case transaction.QueueSuccess:
+	if q.Status == transaction.QueueSuccess {
 		w.Status = finalized
-	case transaction.HotWalletIsEmpty:
-		w.StatusCode = g.HotWallet
-	case transaction.TimeOut:
-		w.StatusCode = g.TimeOut
 	}
 	return w
 }
