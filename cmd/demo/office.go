@@ -72,9 +72,9 @@ func (r *run) approvals(ctx context.Context) error {
 		if status == staffrequest.Rejected {
 			comment = "not in the week of a release"
 		}
-		_, err = a.ChangeDeploy(ctx, admin, d.ID, staffrequest.DeployChange{Status: &status, Comment: &comment})
+		_, err = a.ChangeDeploy(ctx, admin, d.ID, func(d *staffrequest.Deploy) { d.Status, d.Comment = status, comment })
 		if err == nil {
-			_, err = a.ChangeVPN(ctx, admin, v.ID, staffrequest.VPNChange{Status: &status, Comment: &comment})
+			_, err = a.ChangeVPN(ctx, admin, v.ID, func(v *staffrequest.VPN) { v.Status, v.Comment = status, comment })
 		}
 		if err != nil {
 			return err
