@@ -30,21 +30,7 @@ type Starter struct {
 	Recovery func(ctx context.Context, who audit.By, code string) ([]commit.Write, error)
 	// Public starts the challenges of the actions that need no session, by their code. It gets the
 	// result of prepare, and must not reveal whether it found an account.
-	Public map[string]PublicStart
-}
-
-// PublicStart starts the challenge of an action that needs no session, from the command of its endpoint.
-type PublicStart = func(ctx context.Context, from challenge.Starter, command []byte) (challenge.Started, error)
-
-// Public returns the start by a function that takes the command itself.
-func Public[C any](start func(context.Context, C, challenge.Starter) (challenge.Started, error)) PublicStart {
-	return func(ctx context.Context, from challenge.Starter, command []byte) (challenge.Started, error) {
-		var c C
-		if err := json.Unmarshal(command, &c); err != nil {
-			return challenge.Started{}, err
-		}
-		return start(ctx, c, from)
-	}
+	Public map[string]func(ctx context.Context, from challenge.Starter, command []byte) (challenge.Started, error)
 }
 
 var _ edge.Starter = Starter{}

@@ -6,7 +6,9 @@ package password
 
 import (
 	"context"
+	"encoding/json"
 
+	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/fault"
 	"castellan/domain/session/replace"
 	"castellan/http/auth"
@@ -49,8 +51,9 @@ func (g Group) Endpoints() []rest.Endpoint {
 }
 
 // Public starts the challenges that the section's public endpoints prepare (auth.Starter).
-func (g Group) Public() map[string]auth.PublicStart {
-	return map[string]auth.PublicStart{replace.ActionReset: auth.Public(g.Service.StartReset)}
+func (g Group) Public() map[string]func(context.Context, challenge.Starter, []byte) (challenge.Started, error) {
+	return map[string]func(context.Context, challenge.Starter, []byte) (challenge.Started,
+		error){replace.ActionReset: g.startReset}
 }
 
 type resetRequest struct {
@@ -61,6 +64,14 @@ type resetRequest struct {
 func (g Group) reset(_ context.Context, _ rest.Caller, in resetRequest) (replace.ResetRequest, error) {
 	r := replace.ResetRequest{CountryCode: in.CountryCode, Phone: in.PhoneNumber}
 	return r, r.Validate()
+}
+
+func (g Group) startReset(ctx context.Context, from challenge.Starter, command []byte) (challenge.Started, error) {
+	var r replace.ResetRequest
+	if err := json.Unmarshal(command, &r); err != nil {
+		return challenge.Started{}, err
+	}
+	return g.Service.StartReset(ctx, r, from)
 }
 
 type updateRequest struct {

@@ -9,13 +9,10 @@ import (
 	"castellan/http/rest"
 )
 
-// own are the endpoints by which a client shows whose session it uses, and by which users set their preferences.
-func (g Group) own() rest.Endpoints {
+// preferences are the endpoints for the message preferences of users.
+func (g Group) preferences() rest.Endpoints {
 	const path = "/user/preferences"
 	return rest.Section("Extensions: users",
-		rest.Get("/auth/me", "Get the caller's account", rest.User, g.self).
-			Doc("getMe", "The name, the addresses and the roles of the caller. Roles are for display; "+
-				"listOwnPermissions has the permissions."),
 		rest.Get(path, "Get the caller's preferences", rest.User, g.preferred).
 			Doc("getPreferences", "The language of messages, and the channels on which campaigns are allowed."),
 		rest.Patch(path, "Update the caller's preferences", rest.User, g.prefer, fault.InvalidField).
@@ -56,19 +53,4 @@ func (g Group) prefer(ctx context.Context, who rest.Caller, in preferRequest) (r
 		rest.Set(&p.Campaigns.Push, in.CampaignPush)
 	})
 	return rest.Data[preferences]{Data: showPreferences(u)}, err
-}
-
-type me struct {
-	UserID      string   `json:"userId" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
-	FullName    string   `json:"fullName" example:"Ayşe Yılmaz" doc:"empty if the account has none"`
-	Email       string   `json:"email" example:"ayse@example.com" doc:"empty if the account has none"`
-	PhoneNumber string   `json:"phoneNumber" example:"+905321234567" doc:"empty if the account has none"`
-	Roles       []string `json:"roles" doc:"codes of the granted roles, in ascending order"`
-}
-
-func (me) SchemaName() string { return "Me" }
-
-func (g Group) self(ctx context.Context, who rest.Caller, _ rest.None) (rest.Data[me], error) {
-	u, err := g.Users.Get(ctx, who.UserID)
-	return rest.Data[me]{Data: me{u.ID, u.FullName(), u.Email, u.Phone, append([]string{}, u.Roles...)}}, err
 }

@@ -6,11 +6,12 @@ package registration
 
 import (
 	"context"
+	"encoding/json"
 
+	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/fault"
 	"castellan/domain/office/contract"
 	"castellan/domain/people/registration"
-	"castellan/http/auth"
 	"castellan/http/rest"
 )
 
@@ -43,8 +44,9 @@ func (g Group) Endpoints() []rest.Endpoint {
 }
 
 // Public starts the challenges that the section's public endpoints prepare (auth.Starter).
-func (g Group) Public() map[string]auth.PublicStart {
-	return map[string]auth.PublicStart{registration.ActionRegister: auth.Public(g.Service.Start)}
+func (g Group) Public() map[string]func(context.Context, challenge.Starter, []byte) (challenge.Started, error) {
+	return map[string]func(context.Context, challenge.Starter, []byte) (challenge.Started, error){
+		registration.ActionRegister: g.start}
 }
 
 type registerRequest struct {
@@ -65,6 +67,14 @@ func (g Group) register(_ context.Context, _ rest.Caller, in registerRequest) (r
 			Surname: rest.Or(in.Surname, ""), Language: rest.Or(in.Language, "")},
 		Password: in.Password, Verify: in.PasswordVerify,
 		Contracts: rest.Each(in.Contracts, func(id rest.ID) int64 { return int64(id) })}, nil
+}
+
+func (g Group) start(ctx context.Context, from challenge.Starter, command []byte) (challenge.Started, error) {
+	var r registration.SignUp
+	if err := json.Unmarshal(command, &r); err != nil {
+		return challenge.Started{}, err
+	}
+	return g.Service.Start(ctx, r, from)
 }
 
 type registrationContract struct {
