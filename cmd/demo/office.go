@@ -62,8 +62,8 @@ func (r *run) approvals(ctx context.Context) {
 		if status == staffrequest.Rejected {
 			comment = "not in the week of a release"
 		}
-		value(a.ChangeDeploy(ctx, admin, d.ID, staffrequest.DeployChange{Status: &status, Comment: &comment}))
-		value(a.ChangeVPN(ctx, admin, v.ID, staffrequest.VPNChange{Status: &status, Comment: &comment}))
+		value(a.ChangeDeploy(ctx, admin, d.ID, func(d *staffrequest.Deploy) { d.Status, d.Comment = status, comment }))
+		value(a.ChangeVPN(ctx, admin, v.ID, func(v *staffrequest.VPN) { v.Status, v.Comment = status, comment }))
 	}
 }
 

@@ -134,18 +134,14 @@ func TestDecoys(t *testing.T) {
 			w.reset(n)
 		}
 		discarded := w.Discarded()
-		if len(discarded) != 20 {
-			t.Fatalf("%d discarded messages, want 20", len(discarded))
-		}
+		storetest.Equal(t, len(discarded), 20, "discarded messages")
 		// The text sealed in place of a code is of no use either.
 		m := discarded[0]
 		r, err := dispatch.Unseal(w.Ring.Open, m)
 		storetest.Must(t, err)
 		_, err = w.Answers.Complete(t.Context(), stepup.Answer{ChallengeID: m.ChallengeID, MethodID: m.MethodID,
 			Method: challenge.Name(m.Channel), Value: r.Code})
-		if fault.CodeOf(err) != fault.OTPInvalid {
-			t.Errorf("the code of a discarded message: %v", err)
-		}
+		storetest.Wants(t, err, fault.OTPInvalid, "the code of a discarded message")
 		recent := storetest.Value(delivery.NewOutbox(w.DB).Recent(t.Context(), nil, 100))(t)
 		for _, m := range recent {
 			if strings.HasPrefix(m.UserID, "?") {

@@ -42,9 +42,7 @@ func TestResetAndUpdate(t *testing.T) {
 			f.ChallengeID); raw == "" || final.Body != want {
 			t.Fatalf("the last answer %s with ot-auth %q", final.Body, raw)
 		}
-		if got := w.Result(f).Is(t, 200, "").Header.Get("ot-auth"); got != raw {
-			t.Error("the result tells another token")
-		}
+		storetest.Equal(t, w.Result(f).Is(t, 200, "").Header.Get("ot-auth"), raw, "the token of the result")
 		_, news, err := w.Client.Subscribe(t.Context(), f.ChallengeID, 1, 0)
 		storetest.Must(t, err)
 		outcome, err := w.Answers.Open(f.ChallengeID, news.Events[len(news.Events)-1].Outcome)
@@ -72,9 +70,7 @@ func TestResetAndUpdate(t *testing.T) {
 			Charge(t.Context(), u.ID, "203.0.113.9/32")
 		storetest.Must(t, err)
 		tried.Wrong()
-		if a := w.update(raw, passwordB).Is(t, 200, ""); a.Body != `{"success":true}` {
-			t.Errorf("%s", a.Body)
-		}
+		storetest.Equal(t, w.update(raw, passwordB).Is(t, 200, "").Body, `{"success":true}`)
 		if w.live(xauth) || !w.has(u, passwordB) || w.has(u, passwordA) {
 			t.Error("the update did not take effect, or a session lives")
 		}
@@ -153,9 +149,7 @@ func TestOnlyALivingTokenSetsThePassword(t *testing.T) {
 		f := w.reset(1)
 		for name, bad := range map[string]string{"none": "", "truncated": raw[:len(raw)-1], "longer": raw + "A",
 			"x-auth": xauth, "p-auth": f.PAuth} {
-			if a := w.update(bad, passwordB); a.Status != 401 {
-				t.Errorf("%s: %d %s", name, a.Status, a.Body)
-			}
+			storetest.Equal(t, w.update(bad, passwordB).Status, 401, name)
 		}
 		forged, err := w.Issuer.Sign(token.Claims{Class: token.OTAuth, ID: id.New(w.Now()), IssuedAt: w.Now(),
 			ExpiresAt: w.Now().Add(time.Minute)})

@@ -193,19 +193,16 @@ func TestContactsInARace(t *testing.T) {
 			storetest.Must(t, db.Commit(ctx, person(i, 0)))
 		}
 		won := storetest.Race(t, 8, fault.RecordAlreadyExist, func(i int) error {
-			_, err := service.SetPhone(ctx, admins, person(11+i, 0).ID, "90", "+905559998877")
-			return err
+			return storetest.Err(service.SetPhone(ctx, admins, person(11+i, 0).ID, "90", "+905559998877"))
 		})
 		won += storetest.Race(t, 8, fault.RecordAlreadyExist, func(i int) error {
-			_, err := service.SetMail(ctx, admins, person(11+i, 0).ID, "same@example.com")
-			return err
+			return storetest.Err(service.SetMail(ctx, admins, person(11+i, 0).ID, "same@example.com"))
 		})
 		if n := len(told(t, db)); won != 2 || n != 5 || persistencetest.Count(t, db, "email_change") != 1 {
 			t.Errorf("%d changes and %d told", won, n)
 		}
 		won = storetest.Race(t, 8, "", func(i int) error {
-			_, err := service.SetPhone(ctx, admins, person(1, 0).ID, "90", fmt.Sprintf("+90555777000%d", i))
-			return err
+			return storetest.Err(service.SetPhone(ctx, admins, person(1, 0).ID, "90", fmt.Sprintf("+90555777000%d", i)))
 		})
 		if u := userAccount(t, db, 1); won != 8 || u.SV != 9 || len(told(t, db)) != 5+3*8 {
 			t.Errorf("%d of 8, version %d, %d told", won, u.SV, len(told(t, db)))
@@ -259,8 +256,7 @@ func TestPreferencesRace(t *testing.T) {
 			func(p *profile.Preferences) { p.Campaigns.Push = false },
 		}
 		if won := storetest.Race(t, len(edits), "", func(i int) error {
-			_, err := service.Prefer(t.Context(), audit.By{UserID: id}, edits[i])
-			return err
+			return storetest.Err(service.Prefer(t.Context(), audit.By{UserID: id}, edits[i]))
 		}); won != len(edits) {
 			t.Errorf("%d changes were made", won)
 		}

@@ -137,8 +137,7 @@ func TestJobsOfMessages(t *testing.T) {
 			t.Errorf("without a device: %v", err)
 		}
 		persistencetest.Exec(t, s.db, "ALTER TABLE device RENAME TO broken")
-		_, err := send(`"` + parameter.Push + `"`)
-		storetest.Wants(t, err, fault.Unavailable)
+		storetest.Wants(t, storetest.Err(send(`"`+parameter.Push+`"`)), fault.Unavailable)
 		persistencetest.Exec(t, s.db, "ALTER TABLE broken RENAME TO device")
 		s.says["ada@example.com"] = []error{&message.DeliveryError{Unsent: true, Err: errors.New("away")}}
 		if writes, err := send(`"` + parameter.Mail + `","` + parameter.InApp + `"`); !job.IsLater(err) || len(writes) != 0 {

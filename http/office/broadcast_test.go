@@ -192,9 +192,7 @@ func TestNotify(t *testing.T) {
 			t.Errorf("%s %+v", items, j)
 		}
 		for who, want := range map[string]int{"ada": 1, "ben": 1, "cem": 0, "dan": 1, "nobody": 0} {
-			if titles := s.inApp(who); len(titles) != want {
-				t.Errorf("%s was told %q in the account", who, titles)
-			}
+			storetest.Equal(t, len(s.inApp(who)), want, who)
 		}
 		mail := s.sent["ada@example.com"]
 		if len(s.sent) != 3 || mail.Subject != "T 1" || mail.Text != "B" || mail.Language != "tr" {
@@ -230,13 +228,9 @@ func TestOutcomes(t *testing.T) {
 			j.Counts != (job.Counts{Done: 2, Failed: 1, Unknown: 1}) {
 			t.Errorf("%s, %+v", items, j.Counts)
 		}
-		if len(s.keys) != 4 { // a repeat has the key of the first attempt
-			t.Errorf("%v", s.keys)
-		}
+		storetest.Equal(t, len(s.keys), 4, "keys: a repeat has that of the first attempt")
 		for _, who := range []string{"refused", "busy"} { // the account is notified nevertheless, once
-			if titles := s.inApp(who); len(titles) != 1 {
-				t.Errorf("%s was told %q in the account", who, titles)
-			}
+			storetest.Equal(t, len(s.inApp(who)), 1, who)
 		}
 	})
 }
@@ -281,9 +275,7 @@ func TestRepeats(t *testing.T) {
 			sms:    `{"userIds":["ada"],"messageBody":"B"}`,
 		} {
 			first := s.starts(line, body, "Idempotency-Key", "k1")
-			if again := s.starts(line, body, "Idempotency-Key", "k1"); again.ID != first.ID {
-				t.Errorf("%s: %+v, then %+v", line, first, again)
-			}
+			storetest.Equal(t, s.starts(line, body, "Idempotency-Key", "k1").ID, first.ID, line)
 			status, answer := s.Call(line, strings.Replace(body, `"B"`, `"C"`, 1), "Idempotency-Key", "k1", "otp", "123456")
 			if status != 422 || apitest.Refusal(answer) != "IDEMPOTENCY_MISMATCH" {
 				t.Errorf("%s with another body: %d %s", line, status, answer)

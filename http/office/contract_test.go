@@ -65,9 +65,7 @@ func TestContracts(t *testing.T) {
 			}
 		}
 		s.Wants("GET get-contract-details?contractId=9", "", 200, "[]")
-		if _, err := s.store.Add(t.Context(), contract.Contract{Code: "V", Name: "v", Version: "3"}); err != nil {
-			t.Error(err)
-		}
+		storetest.Must(t, storetest.Err(s.store.Add(t.Context(), contract.Contract{Code: "V", Name: "v", Version: "3"})))
 		if _, got := s.Call("GET get-contracts?code=V", ""); !strings.Contains(got, `"version":"3","isActive":false`) {
 			t.Error(got)
 		}
@@ -159,9 +157,7 @@ func TestMany(t *testing.T) {
 		s.Wants(remove, `{"ids":[1,"3"]}`, 200, `{"data":{"ids":[1,3],"count":2}}`)
 		s.has(1, "2 b B 5")
 		many := `{"contractId":1,"details":[` + strings.Repeat(one+",", 499) + one + `]}`
-		if status, _ := s.Call(create, many); status != 200 {
-			t.Errorf("500 details: %d", status)
-		}
+		s.Gets(create, many, "200")
 	})
 }
 
@@ -180,9 +176,7 @@ func TestContractAudit(t *testing.T) {
 		s.has(1)
 		for _, name := range []string{"create-contract-detail", "bulk-create-contract-details", "update-contract-detail",
 			"bulk-update-contract-details", "reorder-contract-details", "delete-contract-detail"} {
-			if status, answer := s.Call("POST "+name, lines["POST "+name]); status != 200 {
-				t.Errorf("%s: %d %s", name, status, answer)
-			}
+			s.Gets("POST "+name, lines["POST "+name], "200")
 		}
 		s.Wants("POST delete-multiple-contract-details", lines["POST delete-multiple-contract-details"], 404,
 			"RECORD_NOT_FOUND")
@@ -296,9 +290,7 @@ func TestVersions(t *testing.T) {
 func TestPublishRace(t *testing.T) {
 	contractBoth(t, func(s *contractSite) {
 		for i := range 4 {
-			if status, answer := s.Call("POST contracts/versions", fmt.Sprintf(`{"id":1,"version":"%d"}`, i)); status != 200 {
-				t.Fatal(answer)
-			}
+			s.Gets("POST contracts/versions", fmt.Sprintf(`{"id":1,"version":"%d"}`, i), "200")
 		}
 		won := make(chan int, 4)
 		for i := range 4 {

@@ -30,9 +30,7 @@ func TestUnreadableRequest(t *testing.T) {
 	id := o.stand()
 	open := o.Open
 	o.Open = func([]byte, []byte) ([]byte, error) { return nil, errDown }
-	if status, answer := o.As("clerk").Call("GET /"+id, ""); status != 500 {
-		t.Errorf("shown to its requester: %d %s", status, answer)
-	}
+	o.As("clerk").Wants("GET /"+id, "", 500, "INTERNAL")
 	o.wantsInternal("POST /"+id+"/approve", "")
 	o.wantsInternal("POST /"+id+"/refuse", `{"reason":"no"}`)
 	if _, err := o.approve("boss", id); err == nil || o.get(id).Status != foureyes.Pending || len(o.commands) != 0 {
@@ -41,9 +39,7 @@ func TestUnreadableRequest(t *testing.T) {
 	o.Open = func([]byte, []byte) ([]byte, error) { return []byte("{"), nil }
 	storetest.Fails(t, storetest.Err(o.Asked(o.get(id))), "", "no error of a request that is no JSON")
 	o.Open = open
-	if status, answer := o.As("boss").Call("POST /"+id+"/refuse", `{"reason":"no"}`); status != 200 {
-		t.Errorf("%d %s", status, answer)
-	}
+	o.As("boss").Gets("POST /"+id+"/refuse", `{"reason":"no"}`, "200")
 }
 
 // If the changes of a request cannot be computed or written, the answer is an error and no part of the record.
@@ -79,9 +75,7 @@ func TestResultThatIsNoJSON(t *testing.T) {
 	o.Run = func(context.Context, json.RawMessage) (json.RawMessage, error) {
 		return json.RawMessage("{"), nil
 	}
-	if got, err := o.execute(id, "boss"); err == nil {
-		t.Errorf("%+v", got)
-	}
+	storetest.Fails(t, storetest.Err(o.execute(id, "boss")), "")
 	storetest.Equal(t, o.get(id).Status, foureyes.Pending)
 }
 
@@ -131,9 +125,7 @@ func TestFetchSecret(t *testing.T) {
 	got, err := o.execute(id, "boss")
 	storetest.Must(t, err)
 	const until = `"result":null,"fetchUntil":"2023-11-15T22:13:21.000Z"`
-	if !strings.Contains(string(got.Data), until) {
-		t.Errorf("the approval says %s", got.Data)
-	}
+	storetest.Contains(t, string(got.Data), until)
 	for _, line := range []string{"GET /" + id, "GET ", "GET ?status=APPROVED"} {
 		if _, answer := o.As("clerk").Call(line, ""); !strings.Contains(answer, until) {
 			t.Errorf("%s: %s", line, answer)
@@ -161,8 +153,7 @@ func TestFetchSecret(t *testing.T) {
 	}
 
 	other := o.standAt("/keys")
-	_, err = o.execute(other, "boss")
-	storetest.Must(t, err)
+	storetest.Must(t, storetest.Err(o.execute(other, "boss")))
 	if res, answer := o.As("clerk").Send("POST /"+other+"/fetch", "", "idempotency-key", "k"); res.StatusCode != 422 {
 		t.Errorf("the key of another request: %d %s", res.StatusCode, answer)
 	}

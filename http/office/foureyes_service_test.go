@@ -57,8 +57,7 @@ func TestSamePersonDoesNotApprove(t *testing.T) {
 	r := o.submit("/things")
 	o.shared = [2]string{"twin", "clerk"}
 	for _, who := range []string{"clerk", "twin"} {
-		_, err := o.Judge(t.Context(), who, r.ID, o.permit)
-		storetest.Wants(t, err, fault.Forbidden)
+		storetest.Wants(t, storetest.Err(o.Judge(t.Context(), who, r.ID, o.permit)), fault.Forbidden)
 		storetest.Wants(t, storetest.Err(o.approve(who, r.ID)), fault.Forbidden)
 	}
 	if got := o.get(r.ID); got.Status != foureyes.Pending || len(o.ran) != 0 {
@@ -66,8 +65,7 @@ func TestSamePersonDoesNotApprove(t *testing.T) {
 	}
 	_, err := o.Judge(t.Context(), "other", r.ID, o.permit)
 	storetest.Must(t, err)
-	_, err = o.approve("other", r.ID)
-	storetest.Must(t, err)
+	storetest.Must(t, storetest.Err(o.approve("other", r.ID)))
 	o.Shared = func(context.Context, string, string) (bool, error) { return false, errors.New("cannot be read") }
 	storetest.Fails(t, storetest.Err(o.approve("other", o.submit("/things").ID)), "")
 }
@@ -83,9 +81,7 @@ func TestApprovalExecutesOnce(t *testing.T) {
 		storetest.Same(t, r, want)
 	}
 	storetest.Equal(t, string(storetest.Value(o.Asked(o.get(r.ID)))(t)), `{"n":2}`)
-	if result, err := o.Result(o.get(r.ID)); result != nil || err != nil {
-		t.Errorf("a result before the approval: %s, %v", result, err)
-	}
+	storetest.Equal(t, len(storetest.Value(o.Result(o.get(r.ID)))(t)), 0, "a result before the approval")
 	o.may = fault.New(fault.Forbidden, "no permission")
 	_, err := o.approve("other", r.ID)
 	storetest.Wants(t, err, fault.Forbidden)
@@ -94,8 +90,7 @@ func TestApprovalExecutesOnce(t *testing.T) {
 	storetest.Wants(t, storetest.Err(o.Judge(t.Context(), "other", "unknown", o.permit)), fault.RecordNotFound)
 
 	o.now = o.now.Add(o.TTL - time.Millisecond + 400*time.Microsecond)
-	_, err = o.approve("other", r.ID)
-	storetest.Must(t, err)
+	storetest.Must(t, storetest.Err(o.approve("other", r.ID)))
 	got := o.get(r.ID)
 	result, err := o.Result(got)
 	if err != nil || string(result) != `{"data":{"id":7}}` || got.Status != foureyes.Approved ||
@@ -103,9 +98,7 @@ func TestApprovalExecutesOnce(t *testing.T) {
 		fmt.Sprint(o.ran) != `[{"n":2}]` {
 		t.Errorf("%+v, result %s, %v, ran %v", got, result, err, o.ran)
 	}
-	if asked, err := o.Asked(got); asked != nil || err != nil {
-		t.Errorf("asked for %s, %v", asked, err)
-	}
+	storetest.Equal(t, len(storetest.Value(o.Asked(got))(t)), 0, "to execute")
 	storetest.Wants(t, storetest.Err(o.approve("third", r.ID)), fault.InvalidState)
 	storetest.Same(t, o.acts(r.ID), []string{"FOUR_EYES_REQUEST clerk  success POST /things",
 		"FOUR_EYES_APPROVE other clerk success POST /things"})
@@ -141,8 +134,7 @@ func TestRequesterPermissionIsCheckedAgain(t *testing.T) {
 		o := newOffice(t)
 		r := o.submit("/things")
 		change(o)
-		_, err := o.approve("other", r.ID)
-		storetest.Wants(t, err, fault.Forbidden)
+		storetest.Wants(t, storetest.Err(o.approve("other", r.ID)), fault.Forbidden)
 		got := o.get(r.ID)
 		result, _ := o.Result(got)
 		if got.Status != foureyes.Failed || len(o.ran) != 0 || got.DecidedBy != "other" ||
@@ -162,9 +154,7 @@ func TestFailedRequest(t *testing.T) {
 	r := o.submit("/things")
 	broken := errors.New("the database is away")
 	for _, fails := range []error{broken, fault.New(fault.InvalidState, "the balance is too small")} {
-		if got := o.get(r.ID).Status; got != foureyes.Pending {
-			t.Fatalf("the request is %s", got)
-		}
+		storetest.Equal(t, o.get(r.ID).Status, foureyes.Pending)
 		o.refusal = fails
 		storetest.Is(t, storetest.Err(o.approve("other", r.ID)), fails, fails)
 	}

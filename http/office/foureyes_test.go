@@ -215,9 +215,7 @@ func TestRefuse(t *testing.T) {
 	o.As("boss").Wants("POST /"+id+"/refuse", `{"reason":"no"}`, 409, "INVALID_STATE")
 	storetest.Same(t, o.acts(id)[1:], []string{"FOUR_EYES_REFUSE boss clerk success POST /things"})
 	mine := o.stand()
-	if status, answer := o.As("clerk").Call("POST /"+mine+"/refuse", `{"reason":"my mistake"}`); status != 200 {
-		t.Errorf("the requester: %d %s", status, answer)
-	}
+	o.As("clerk").Gets("POST /"+mine+"/refuse", `{"reason":"my mistake"}`, "200")
 	o.As("boss").Wants("POST /unknown/refuse", `{"reason":"no"}`, 404, "RECORD_NOT_FOUND")
 	storetest.Wants(t, storetest.Err(o.approve("boss", mine)), fault.InvalidState)
 }
@@ -232,9 +230,7 @@ func TestApproveStartsAChallenge(t *testing.T) {
 		o.As(who).Wants("POST /"+id+"/approve", "", 403, "FORBIDDEN")
 	}
 	o.As("boss").Wants("POST /unknown/approve", "", 404, "RECORD_NOT_FOUND")
-	if len(o.commands) != 0 {
-		t.Fatalf("started: %v", o.commands)
-	}
+	storetest.Equal(t, len(o.commands), 0, "started:", o.commands)
 	o.As("boss").Wants("POST /"+id+"/approve", "", 200, `{"success":true}`)
 	r := storetest.Value(o.Store.Get(t.Context(), id))(t)
 	started, ok := strings.CutPrefix(strings.Join(o.commands, " and "), foureyes.ActionApprove+" boss ")
@@ -253,16 +249,16 @@ func TestApproveStartsAChallenge(t *testing.T) {
 		"approver": rest.Caller{UserID: "boss", SessionID: "s2"}})
 	storetest.Must(t, err)
 	err = o.Changes.Commit.InTx(t.Context(), func(ctx context.Context) error {
-		_, err := o.group.Action().Exec(ctx, challenge.Execution{Command: command})
-		return err
+		return storetest.Err(o.group.Action().Exec(ctx, challenge.Execution{Command: command}))
 	})
 	storetest.Wants(t, err, fault.InvalidState) // another request than the one that was shown
 }
 
 // execute completes the challenge of an approval by a person.
 func (o *foureyesOffice) execute(id, who string) (challenge.Result, error) {
+	r := storetest.Value(o.Store.Get(o.t.Context(), id))(o.t)
 	command, err := json.Marshal(map[string]any{"id": id, "summary": "THING_ADD",
-		"approver": rest.Caller{UserID: who, SessionID: "s2"}})
+		"digest": intent.Digest(r.Sealed), "approver": rest.Caller{UserID: who, SessionID: "s2"}})
 	storetest.Must(o.t, err)
 	action, x := o.group.Action(), challenge.Execution{Command: command}
 	var result challenge.Result
@@ -294,8 +290,7 @@ func TestApproval(t *testing.T) {
 	_, err = o.execute(id, "boss")
 	storetest.Wants(t, err, fault.Forbidden)
 	o.group.Permit, o.lower = permit, "boss"
-	_, err = o.execute(id, "boss")
-	storetest.Wants(t, err, fault.Forbidden)
+	storetest.Wants(t, storetest.Err(o.execute(id, "boss")), fault.Forbidden)
 	o.lower = ""
 	got := storetest.Value(o.execute(id, "boss"))(t)
 	want := strings.NewReplacer(`"PENDING","decidedBy":null,"decidedAt":null,"reason":null,"result":null`,
@@ -308,9 +303,7 @@ func TestApproval(t *testing.T) {
 
 	failed := o.stand()
 	o.refusal = fault.New(fault.InvalidState, "the balance is too small")
-	if _, err := o.execute(failed, "boss"); fault.CodeOf(err) != fault.InvalidState {
-		t.Error(err)
-	}
+	storetest.Wants(t, storetest.Err(o.execute(failed, "boss")), fault.InvalidState)
 	if _, answer := o.Call("GET ?status=FAILED", ""); !strings.Contains(answer, failed) ||
 		!strings.Contains(answer, `"result":{"code":"INVALID_STATE","message":"the balance is too small"}`) {
 		t.Error(answer)
@@ -344,12 +337,9 @@ func TestAction(t *testing.T) {
 func TestUnreadableResult(t *testing.T) {
 	o := newOffice(t)
 	id := o.stand()
-	_, err := o.execute(id, "boss")
-	storetest.Must(t, err)
+	storetest.Must(t, storetest.Err(o.execute(id, "boss")))
 	o.Open = func([]byte, []byte) ([]byte, error) { return nil, errors.New("no key") }
 	for _, line := range []string{"GET /" + id, "GET "} {
-		if status, answer := o.As("boss").Call(line, ""); status != 500 {
-			t.Errorf("%s: %d %s", line, status, answer)
-		}
+		o.As("boss").Wants(line, "", 500, "INTERNAL")
 	}
 }

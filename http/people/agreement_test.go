@@ -190,9 +190,7 @@ func TestMailing(t *testing.T) {
 			}
 		}
 		for params, want := range map[string]string{`{"name":"Terms","version":"2"}`: "Terms 2", `{`: ""} {
-			if about := s.jobs.Kinds[agreement.MailingKind].About(job.Job{Params: []byte(params)}); about != want {
-				t.Errorf("the subject of %s is %q", params, about)
-			}
+			storetest.Equal(t, s.jobs.Kinds[agreement.MailingKind].About(job.Job{Params: []byte(params)}), want, params)
 		}
 		for who, want := range map[string]string{"u0000": "version 2/ä", "u0001": "sürüm 2/ä", "u0002": "الإصدار 2/ä",
 			"u0003": "version 2/ä"} {
@@ -220,9 +218,7 @@ func TestRefusals(t *testing.T) {
 		s.Wants(publish, strings.Replace(body(pdf, ""), "u0000", "nobody", 1), 404, "RECORD_NOT_FOUND")
 		s.Wants("GET /admin/get-agreements?userId=x", "", 404, "RECORD_NOT_FOUND")
 		s.Wants("GET /admin/get-agreements?userId=u0000&version=1", "", 200, "[]")
-		if rows, err := kit.NewAudit(s.db).Verify(t.Context(), []byte(persistencetest.AuditKey)); rows != 0 || err != nil {
-			t.Errorf("%d rows of refusals in the audit, %v", rows, err)
-		}
+		storetest.Equal(t, storetest.Value(kit.NewAudit(s.db).Verify(t.Context(), []byte(persistencetest.AuditKey)))(t), 0)
 		s.publish(t, body("PK\x03\x04word/document.xml", `,"version":"0 b"`))
 		s.publish(t, strings.NewReplacer("Terms", strings.Repeat("ü", 200), "Fees", strings.Repeat("ü", 4000)).
 			Replace(body(pdf, `,"version":"`+strings.Repeat("1", 32)+`"`))) // the longest texts

@@ -43,11 +43,7 @@ func corporateBoth(t *testing.T, test func(s *site)) {
 		s.hasher, err = password.NewHasher(password.HasherOptions{Slots: 2, Queue: 50,
 			Params: password.Params{MemoryKiB: 64, Passes: 1, Lanes: 1}})
 		storetest.Must(t, err)
-		for _, id := range []string{"jane", "john"} {
-			u := user.New(id, time.Now())
-			u.Email = id + "@example.com"
-			storetest.Must(t, db.Commit(t.Context(), user.Add{User: u}))
-		}
+		integrationPeople(t, db, "jane", "john")
 		store := people.NewCorporate(db)
 		s.service = &corporate.Service{Store: store, Users: s.users, Hasher: s.hasher, DefaultPassword: "the first password",
 			Changes: admin.Changes{Commit: db, Now: time.Now, Lock: store.Lock}}
@@ -153,15 +149,12 @@ func TestInsertMakesAnAccount(t *testing.T) {
 		}
 		s.service.DefaultPassword = ""
 		s.Wants(insert, "{"+fields+`,"email":"eve@acme.example"}`, 200, `{"id":"3","message":null}`)
-		eve, err := s.service.Store.Users(t.Context(), corporate.UserQuery{}, page.Query[corporate.Place]{})
-		storetest.Must(t, err)
+		eve := storetest.Value(s.service.Store.Users(t.Context(), corporate.UserQuery{}, page.Query[corporate.Place]{}))(t)
 		secret := storetest.Value(s.users.Secret(t.Context(), eve.Records[0].UserID))(t)
 		if right, _, _ := s.hasher.Verify(t.Context(), "", secret.Hash); right || secret.Hash == "" {
 			t.Errorf("without a default password the hash is %q", secret.Hash)
 		}
-		if strings.Contains(s.audited(), "acme") {
-			t.Error("the audit holds what the request says")
-		}
+		storetest.Lacks(t, s.audited(), "acme")
 	})
 }
 
@@ -208,9 +201,7 @@ func TestCorporateRefusals(t *testing.T) {
 				}
 			}
 		}
-		if got := s.audited(); strings.Count(got, "\n") != 1 {
-			t.Errorf("audited\n%s", got)
-		}
+		storetest.Equal(t, strings.Count(s.audited(), "\n"), 1, s.audited())
 	})
 }
 
@@ -282,8 +273,7 @@ func TestTaxNumber(t *testing.T) {
 		s.Wants(insert, with("", other), 200, `{"id":"2","message":null}`)
 		s.Wants(insert, with("", other), 200, `{"id":"2","message":null}`)
 		s.refuses(insert, with("", known), 409, fault.RecordAlreadyExist, "already")
-		found, err := s.users.Find(t.Context(), user.Query{TaxNumber: new(other)}, page.Query[user.Place]{})
-		storetest.Must(t, err)
+		found := storetest.Value(s.users.Find(t.Context(), user.Query{TaxNumber: new(other)}, page.Query[user.Place]{}))(t)
 		if len(found.Records) != 1 || found.Records[0].ID == "jane" {
 			t.Fatalf("found %+v", found)
 		}

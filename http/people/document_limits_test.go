@@ -57,9 +57,7 @@ func TestHabitsAreKept(t *testing.T) {
 			"description", "d"), 400, "INVALID_FIELD base64Data")
 		_, answer := s.As("u1").Call(upload, docBody("base64Data", coded(picturetest.HEIC()), "fileName", "IMG_1.HEIC",
 			"description", "d"))
-		if !strings.Contains(answer, "Most Compatible") {
-			t.Error(answer)
-		}
+		storetest.Contains(t, answer, "Most Compatible")
 	})
 }
 
@@ -134,9 +132,8 @@ func TestIdentityNo(t *testing.T) {
 			t.Errorf("%d %s", status, answer)
 		}
 		refusal = fault.New(fault.Unavailable, "no")
-		if s.As("u1").Wants(upload, request, 503, "UNAVAILABLE"); len(s.listed("admin", "")) != 1 {
-			t.Error("kept all the same")
-		}
+		s.As("u1").Wants(upload, request, 503, "UNAVAILABLE")
+		storetest.Equal(t, len(s.listed("admin", "")), 1, "kept")
 	})
 }
 

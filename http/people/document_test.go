@@ -51,7 +51,10 @@ func serve(t *testing.T, db *persistence.DB) *documentService {
 	users := account.NewUsers(db)
 	for _, id := range []string{"u1", "u2", "admin"} {
 		u := user.New(id, now())
-		u.Email, u.Name, u.Surname = id+"@example.com", "Ay", id
+		u.Email, u.Name, u.Surname = id+"@example.com", "Ada", id
+		if id == "u1" {
+			u.Language, u.Phone, u.CountryCode, u.BirthDate = "tr", "+905321234567", "90", "1990-05-01"
+		}
 		storetest.Must(t, db.Commit(t.Context(), user.Add{User: u}))
 	}
 	s := &documentService{t: t, db: db, files: files}
@@ -186,9 +189,7 @@ func TestAccess(t *testing.T) {
 		for who, want := range map[string]string{"u1": "mine.pdf", "u2": "theirs.pdf", "admin": "theirs.pdf mine.pdf"} {
 			storetest.Equal(t, names(s.listed(who, "")), want, who, "sees")
 		}
-		if got := names(s.listed("u1", "?userId=u1")) + names(s.listed("admin", "?userId=u1")); got != "mine.pdfmine.pdf" {
-			t.Errorf("of u1: %q", got)
-		}
+		storetest.Equal(t, names(s.listed("u1", "?userId=u1"))+names(s.listed("admin", "?userId=u1")), "mine.pdfmine.pdf")
 		s.As("u1").Wants(docList+"?userId=u2", "", 403, "FORBIDDEN")
 		s.As("u1").Wants(docChange, docBody("id", theirs, "userId", "u2", "description", "x"), 403, "FORBIDDEN")
 		for _, other := range []string{theirs, "01JD3XE5GNZ4M7R8Q2TB6WV0XK", "' OR 1=1 --", "1"} {
@@ -243,9 +244,7 @@ func TestChangeAndFilters(t *testing.T) {
 			t.Errorf("%v", s.listed("admin", ""))
 		}
 		s.As("u1").Call(docChange, docBody("id", id, "description", nil)) // null clears (D-GEN-10)
-		if get("description") != nil {
-			t.Errorf("description %v", get("description"))
-		}
+		storetest.Equal(t, get("description"), nil)
 		s.Call(docChange, docBody("id", id, "type", "1")) // an administrator
 		storetest.Equal(t, get("type"), 1.0, "type")
 		s.Call(docChange, docBody("id", id, "type", 0))
@@ -261,7 +260,7 @@ func TestChangeAndFilters(t *testing.T) {
 		} {
 			storetest.Equal(t, names(s.listed("admin", query)), want, query)
 		}
-		if get("fullName") != "Ay u1" || get("kycConfirm") != "waitingApproval" { // D-DOC-07
+		if get("fullName") != "Ada u1" || get("kycConfirm") != "waitingApproval" { // D-DOC-07
 			t.Errorf("%v", s.listed("admin", ""))
 		}
 		for _, d := range s.listed("u1", "?kycConfirm=rejected") {
@@ -269,9 +268,7 @@ func TestChangeAndFilters(t *testing.T) {
 				t.Errorf("a user sees %v", d)
 			}
 		}
-		if own := names(s.listed("u1", "?kycConfirm=rejected")); own != "b.pdf a.pdf" {
-			t.Errorf("a user filters by the state of accounts: %q", own)
-		}
+		storetest.Equal(t, names(s.listed("u1", "?kycConfirm=rejected")), "b.pdf a.pdf", "a user does not filter by it")
 		res, _ := s.Send(docList+"?limit=1&count=true", "")
 		if res.Header.Get("X-Total-Count") != "2" || !strings.Contains(res.Header.Get("Link"), `rel="next"`) {
 			t.Errorf("%v", res.Header)
@@ -316,11 +313,7 @@ func TestRefusedUploads(t *testing.T) {
 		}
 		s.Wants(save, docBody("userId", "nobody", "base64String", png, "documentName", "a", "type", 1), 404,
 			"RECORD_NOT_FOUND")
-		if all := s.listed("admin", ""); len(all) != 0 {
-			t.Errorf("kept %v", all)
-		}
-		if kept := persistencetest.Kept(t, s.files, document.Area); len(kept) != 0 {
-			t.Errorf("kept %v", kept)
-		}
+		storetest.Equal(t, len(s.listed("admin", "")), 0, "rows")
+		storetest.Equal(t, len(persistencetest.Kept(t, s.files, document.Area)), 0, "files")
 	})
 }

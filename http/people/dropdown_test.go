@@ -31,8 +31,7 @@ func TestOptions(t *testing.T) {
 			{Group: "FRUIT", Code: "OTHER", English: "Other", Turkish: "Diğer", Arabic: "أخرى", ExplainMandatory: true},
 			{Group: "COLOUR", Code: "OTHER", English: "Another", Turkish: "Başka", Arabic: "آخر", ExplainMandatory: true},
 		} {
-			_, err := store.Add(t.Context(), o)
-			storetest.Must(t, err)
+			storetest.Must(t, storetest.Err(store.Add(t.Context(), o)))
 		}
 		s := apitest.Serve(t, edge.Options{}, group(db)).As("anonymous").Below("/dropdown/")
 		const (

@@ -239,12 +239,8 @@ func TestConfirm(t *testing.T) {
 			"useTCKNService", true), is("u1", "Ayşe Nur Yılmaz", "waitingApproval"))
 		s.As("u1").Wants(inform, idBody(plain), 200,
 			`{"id":"1","purposeOfTransactionId":"1","sourceOfFundingId":"7","monthlyIncomeAmountId":"14"}`)
-		if got, err := s.service.NumberOf(t.Context(), "u1"); got != number || err != nil {
-			t.Errorf("%s, %v", got, err)
-		}
-		if got, err := s.service.NumberOf(t.Context(), "u2"); got != "" || err != nil {
-			t.Errorf("%s, %v", got, err)
-		}
+		storetest.Equal(t, storetest.Value(s.service.NumberOf(t.Context(), "u1"))(t), number)
+		storetest.Equal(t, storetest.Value(s.service.NumberOf(t.Context(), "u2"))(t), "")
 		// The number is never shown.
 		if all := s.dump() + s.log.String(); strings.Contains(all, number) || !strings.Contains(all, "check digits") ||
 			strings.Contains(fmt.Sprintf("%v %+v %#v", identity.Number(number), identity.Person{Number: number},

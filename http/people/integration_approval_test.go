@@ -51,12 +51,8 @@ func TestApproval(t *testing.T) {
 			!strings.Contains(string(done.ExecResult.Data), `"id":"`+made.Data.ID+`","externalId":"w1"`) {
 			t.Fatalf("after the execution %s, the outcome %s", made.answer, done.ExecResult.Data)
 		}
-		if got := o.ends(a, ""); string(got.ExecResult.Data) != string(done.ExecResult.Data) {
-			t.Errorf("the completion again: %s", got.ExecResult.Data)
-		}
-		if got := o.ask(o.owned("w1", "amount", "0.2")); got.status != 409 {
-			t.Errorf("another body after the execution: %s", got.answer)
-		}
+		storetest.Equal(t, string(o.ends(a, "").ExecResult.Data), string(done.ExecResult.Data), "the completion again")
+		storetest.Equal(t, o.ask(o.owned("w1", "amount", "0.2")).status, 409, "another body after the execution")
 		o.As("admin").Wants("POST /admin/withdrawals/"+made.Data.ID+"/cancel", `{}`, 200, strings.Replace(
 			record(made.Data.ID, "w1", "cancelled", 12, "null", "null"), "12:00:00", "12:00:10", 1))
 		o.has("kim", "2", "0")
@@ -108,22 +104,16 @@ func TestApprovalCredentials(t *testing.T) {
 				t.Errorf("%s: %d %s, want %s", name, got.status, got.answer, c.want)
 			}
 		}
-		if got := o.ask(o.owned("x", "userId", `"kim"`)); got.code != "INVALID_FIELD userToken" {
-			t.Errorf("user and token: %s", got.answer)
-		}
+		storetest.Equal(t, o.ask(o.owned("x", "userId", `"kim"`)).code, "INVALID_FIELD userToken", "user and token")
 		// An administrator is bound by the permissions of the token's user.
-		if status, answer := o.As("clerk").Call(requests, o.owned("x", "userToken", `"admin"`)); status != 403 {
-			t.Errorf("about an administrator: %d %s", status, answer)
-		}
+		o.As("clerk").Wants(requests, o.owned("x", "userToken", `"admin"`), 403, "FORBIDDEN")
 		// The call of an administrator waits for a second person. Then it cannot start the challenge of the owner.
 		_, answer := o.As("admin").Call(requests, o.owned("x"))
-		if apitest.Refusal(answer) != "INVALID_FIELD userToken" {
-			t.Errorf("with a token of the owner: %s", answer)
-		}
+		storetest.Equal(t, apitest.Refusal(answer), "INVALID_FIELD userToken", "with a token of the owner")
 		o.As("admin").Wants(requests, withBody("x", "userId", `"kim"`), 202, "")
 		o.has("kim", "2", "0")
-		if n := persistencetest.Count(t, o.db, "integration_claim") + persistencetest.Count(t, o.db, "challenge"); n != 0 {
-			t.Errorf("%d rows of refused requests", n)
+		for _, table := range []string{"integration_claim", "challenge"} {
+			storetest.Equal(t, persistencetest.Count(t, o.db, table), 0, table)
 		}
 		// The challenge ends with the session that started it.
 		a := o.started(o.owned("x"))
@@ -141,9 +131,7 @@ func TestApprovalIsJudgedTwice(t *testing.T) {
 		for _, c := range []struct{ want, field, value string }{{"BELOW_MINIMUM", "amount", "0.001"},
 			{"LIMIT_EXCEEDED", "amount", "1.5"}, {"ADDRESS_NOT_ALLOWED", "address", `"nowhere"`},
 			{"INVALID_FIELD currencyCode", "network", `"ETH"`}, {"INVALID_FIELD amount", "amount", "0.0123456789"}} {
-			if got := o.ask(o.owned("free", c.field, c.value)); got.code != c.want {
-				t.Errorf("%s: %s", c.want, got.answer)
-			}
+			storetest.Equal(t, o.ask(o.owned("free", c.field, c.value)).code, c.want)
 		}
 		o.user("bare", func(*user.User) {})
 		bare := o.ask(o.owned("free", "userToken", `"`+o.token("bare", "s1")+`"`))
@@ -227,9 +215,7 @@ func TestApprovalStartsAgain(t *testing.T) {
 		if status, _, answer := o.complete(c); status != 409 {
 			t.Fatalf("a superseded challenge: %d %s", status, answer)
 		}
-		if got := o.ask(o.owned("w", "amount", "0.3")); got.status != 409 {
-			t.Errorf("another body: %s", got.answer)
-		}
+		storetest.Equal(t, o.ask(o.owned("w", "amount", "0.3")).status, 409, "another body")
 		o.ends(o.started(o.owned("w")), "")
 		o.has("kim", "2", "0.101")
 
@@ -332,9 +318,7 @@ func TestApprovalsOfOneExternalID(t *testing.T) {
 			t.Errorf("%d withdrawals", won)
 		}
 		o.has("kim", "2", "0.021")
-		if err := execute(old); fault.CodeOf(err) != fault.InvalidState {
-			t.Errorf("the old challenge: %v", err)
-		}
+		storetest.Wants(t, execute(old), fault.InvalidState, "the old challenge")
 		for n := range 6 { // the old challenge was completed in time, but is carried out late
 			name := fmt.Sprint("late", n)
 			request := o.owned(name, "amount", "0.02")
@@ -358,9 +342,7 @@ func TestApprovalsOfOneExternalID(t *testing.T) {
 			if code := fault.CodeOf(refusal); code != "" && code != fault.InvalidState || (made == 1) != (code == "") {
 				t.Errorf("%s: %d withdrawals, %v", name, made, refusal)
 			}
-			if got := o.ask(request); (got.Data != nil) != (refusal == nil) {
-				t.Errorf("%s: afterwards %s", name, got.answer)
-			}
+			storetest.Equal(t, o.ask(request).Data != nil, refusal == nil, name)
 		}
 	})
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"castellan/domain/kit/storetest"
@@ -36,9 +35,7 @@ func TestDepositSpellings(t *testing.T) {
 			}
 		}
 		s.has("jane", "0.25")
-		if n := s.count("deposit", "tx_id = ' 0xAbC1' AND to_address = '0xDe12 '"); n != 1 {
-			t.Errorf("%d deposits in the spelling that was sent", n)
-		}
+		storetest.Equal(t, s.count("deposit", "tx_id = ' 0xAbC1' AND to_address = '0xDe12 '"), 1, "in the sent spelling")
 		own := transaction.Address(ledgerAccount("jane", s.asset()))
 		s.reports(edited(final, "d1", "own", "0xAb", "0xf1", "bc1jane", own), "finalized", 1)
 		s.Wants(report, edited(final, "d1", "own2", "0xAb", "0xf1", "bc1jane", own+" "), 409, "RECORD_ALREADY_EXIST")
@@ -64,9 +61,7 @@ func TestDepositBesideAnEarlierVersion(t *testing.T) {
 			sum := sha256.Sum256([]byte(strings.ToLower(fmt.Sprintf("%d\n%q\n%q", s.asset(), tx, to))))
 			return hex.EncodeToString(sum[:])
 		}
-		if n := s.count("integration_claim", "external_id = '"+key("0xAA11", "0xBB")+"'"); n != 1 {
-			t.Errorf("%d claims of an earlier version", n)
-		}
+		storetest.Equal(t, s.count("integration_claim", "external_id = '"+key("0xAA11", "0xBB")+"'"), 1, "claims of 0.9")
 		for n, c := range [][2]string{{"0xcc22", "0xDD"}, {" 0xcc33", "0xDD"}, {"0xCC44\u200b", "0xDD\t"}} {
 			id, external := fmt.Sprint("old", n), fmt.Sprint("o", n)
 			persistencetest.Exec(t, s.db, "INSERT INTO deposit (id, user_id, asset_id, hi, lo, status, tx_id, to_address, "+
@@ -119,27 +114,16 @@ func TestDepositWithoutAnAddress(t *testing.T) {
 		s.Wants(report, body("0xa3", "1", tron[1]), 409, taken)
 		s.has("jane", "3.25")
 		atOnce := func(tx string, to ...string) (accepted int) {
-			codes := make([]int, len(to))
-			var wg sync.WaitGroup
 			for i, address := range to {
-				one := body(tx, "0.25", address)
-				wg.Go(func() { codes[i], _ = s.Call(report, one) })
+				to[i] = body(tx, "0.25", address)
 			}
-			wg.Wait()
-			for _, code := range codes {
-				if code == 200 {
-					accepted++
-				} else if code != 409 {
-					t.Errorf("status %d", code)
-				}
-			}
-			return accepted
+			got := at(s.Site, report, to...)
+			storetest.Equal(t, len(got[200])+len(got[409]), len(to), "answers", got)
+			return len(got[200])
 		}
 		for i := range 8 {
 			storetest.Equal(t, atOnce(fmt.Sprint("0xb", i), "", "bc1jane"), 1, "of one transfer")
-			if got := atOnce(fmt.Sprint("0xc", i), "bc1jane", "bc1other", "bc1third"); got != 3 {
-				t.Errorf("%d of three outputs", got)
-			}
+			storetest.Equal(t, atOnce(fmt.Sprint("0xc", i), "bc1jane", "bc1other", "bc1third"), 3, "of three outputs")
 		}
 	})
 }

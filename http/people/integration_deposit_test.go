@@ -58,15 +58,11 @@ func TestDepositMoves(t *testing.T) {
 		_, answer := s.Call("GET deposits/"+id, "")
 		for _, want := range []string{`"id":"` + id + `"`, `"externalId":"d1"`, `"userId":"jane"`, `"amount":0.25`,
 			`"currencyCode":"BTC"`, `"network":"BTC"`, `"txId":"0xAb"`, `"createdAt":"`} {
-			if !strings.Contains(answer, want) {
-				t.Errorf("%s, want %s", answer, want)
-			}
+			storetest.Contains(t, answer, want)
 		}
 		want := []string{`deposit.decided jane {"amount":"0.25","currencyCode":"BTC","depositId":"` + id +
 			`","externalId":"d1","network":"BTC","status":"finalized"}`}
-		if got := events(t, s.db); !slices.Equal(got, want) {
-			t.Errorf("events %v, want %v", got, want)
-		}
+		storetest.Same(t, events(t, s.db), want)
 		for action, detail := range map[string]string{
 			"DEPOSIT_RECEIVE":  "waitingSenderInfo: 0.25 BTC",
 			"DEPOSIT_SENDER":   "waitingSenderInfo to waitingTreasuryApproval: 0.25 BTC",
@@ -79,9 +75,7 @@ func TestDepositMoves(t *testing.T) {
 		if n := s.count("notification", "user_id = 'jane'"); n != 2 { // one for the missing sender, one for the credit
 			t.Errorf("%d notifications", n)
 		}
-		if n := s.count("deposit", "from_address = 'bc1from' AND sender_info LIKE '%Ada%'"); n != 1 {
-			t.Errorf("%d deposits", n)
-		}
+		storetest.Equal(t, s.count("deposit", "from_address = 'bc1from' AND sender_info LIKE '%Ada%'"), 1, "deposits")
 	})
 }
 
@@ -165,9 +159,7 @@ func TestDepositRefuses(t *testing.T) {
 		s.Wants("GET deposits/nothing", "", 404, "RECORD_NOT_FOUND")
 		s.As("clerk").Wants(report, edited(waiting, `"userId":"jane",`, "", "bc1jane",
 			transaction.Address(ledgerAccount("admin", s.asset()))), 403, "FORBIDDEN") // D-AUTH-03: an address names its user
-		if n := s.count("deposit") + s.count("integration_claim") + s.count("audit"); n != rows {
-			t.Errorf("%d rows were written", n-rows)
-		}
+		storetest.Equal(t, s.count("deposit")+s.count("integration_claim")+s.count("audit"), rows, "rows")
 		s.reports(edited(waiting, `"fromAddress":"bc1from",`, "", "d1", "d3", "0xAb", "0x3"), "waitingSenderInfo", -5)
 	})
 }
@@ -180,9 +172,7 @@ func TestDepositReportsRace(t *testing.T) {
 		if slices.Sort(same[200]); len(slices.Compact(same[200])) != 1 || len(same) != 1 {
 			t.Errorf("answers %v", same)
 		}
-		if ended := at(s.Site, report, slices.Repeat([]string{final}, 8)...); len(ended[200]) != 8 {
-			t.Errorf("answers %v", ended)
-		}
+		storetest.Equal(t, len(at(s.Site, report, slices.Repeat([]string{final}, 8)...)[200]), 8)
 		s.has("jane", "0.25")
 		mixed := at(s.Site, report, edited(waiting, "d1", "m", "0xAb", "0xm"), edited(final, "d1", "m", "0xAb", "0xm"),
 			edited(final, "d1", "m", "0xAb", "0xm"), edited(waiting, "d1", "m", "0xAb", "0xm"))
@@ -263,17 +253,13 @@ func TestDepositAboveTheMaximum(t *testing.T) {
 		kurts := []string{"jane", "kurt", "bc1jane", "bc1kurt"}
 		id = s.reports(edited(informed, append(kurts, "d1", "d3", "0xAb", "0x3", "0.25", "998999999999999999")...),
 			"waitingTreasuryApproval", -9)
-		if j := decide(id); j.Failed != 0 {
-			t.Errorf("%+v", j)
-		}
+		storetest.Equal(t, decide(id).Failed, 0)
 		s.reports(edited(informed, append(kurts, "d1", "d3", "0xAb", "0x3", "0.25", "998999999999999999", "waiting",
 			"finalized")...), "finalizedDeposit", 2)
 		// The treasury is at its bound: a deposit is repeated later, and the treasury's own job fails for its record only.
 		s.Wants(report, edited(final, "d1", "d4", "0xAb", "0x4"), 503, "UNAVAILABLE")
 		id = s.reports(edited(informed, "d1", "d4", "0xAb", "0x4"), "waitingTreasuryApproval", -9)
-		if j := decide(id); j.Failed != 1 {
-			t.Errorf("%+v", j)
-		}
+		storetest.Equal(t, decide(id).Failed, 1)
 		persistencetest.Exec(t, s.db,
 			"INSERT INTO pair_max_deposit (pair_id, hi, lo) SELECT id, 0, 100 FROM currency_of_network")
 		storetest.Must(t, s.service.Currencies.Reload(t.Context()))

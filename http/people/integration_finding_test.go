@@ -149,9 +149,7 @@ func TestFindingsRace(t *testing.T) {
 			bodies = append(bodies, swap(found, "f1", fmt.Sprint("r", n), "risky",
 				[]string{"risky", "highRisk", "notRisky"}[n%3]))
 		}
-		if got := at(s.Site, find, bodies...); len(got[200]) != 8 {
-			t.Errorf("answers %v", got)
-		}
+		storetest.Equal(t, len(at(s.Site, find, bodies...)[200]), 8)
 		s.is("jane", "highRisk", true)
 		for n := range 4 {
 			done := make(chan struct{})

@@ -128,9 +128,7 @@ func (s integrationMoney) has(userID, want string) {
 		return
 	}
 	storetest.Must(s, err)
-	if b.Posted.String() != want {
-		s.Errorf("%s has %s, want %s", userID, b.Posted, want)
-	}
+	storetest.Equal(s, b.Posted.String(), want, userID)
 }
 
 func (s integrationMoney) count(table string, where ...string) int {

@@ -111,9 +111,7 @@ func TestAddUser(t *testing.T) {
 		s.Wants("POST ", `{"externalId":"crm-3","countryCode":"905","phoneNumber":"321234567","name":"X"}`, 409,
 			"RECORD_ALREADY_EXIST")
 		storetest.Equal(t, s.count(), 2, "accounts, want 2")
-		if rows, err := kit.NewAudit(s.db).Verify(t.Context(), []byte(persistencetest.AuditKey)); err != nil || rows != 2 {
-			t.Errorf("%d audit rows, %v; want one for each account", rows, err)
-		}
+		storetest.Equal(t, storetest.Value(kit.NewAudit(s.db).Verify(t.Context(), []byte(persistencetest.AuditKey)))(t), 2)
 	})
 }
 

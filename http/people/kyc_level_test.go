@@ -224,7 +224,8 @@ func TestImagesWithoutType(t *testing.T) {
 	typed := add("7", "u1", 1, png)
 	shows("7 true true false") // a typed document comes first
 	d := storetest.Value(s.documents.Store.Get(t.Context(), typed))(t)
-	storetest.Must(t, s.documents.Files.Put(t.Context(), d.Path, s.ring.Seal([]byte("no picture"), []byte(d.ID))))
+	sealed := s.documents.Ring.Seal([]byte("no picture"), []byte(d.ID))
+	storetest.Must(t, s.documents.Files.Put(t.Context(), d.Path, sealed))
 	shows("7 false true false")
 	storetest.Must(t, s.documents.Files.Delete(t.Context(), d.Path))
 	storetest.Fails(t, storetest.Err(s.service.Images(t.Context(), boss, "u1")), "",

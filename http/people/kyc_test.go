@@ -9,20 +9,14 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"castellan/domain/account/user"
 	"castellan/domain/delivery/message"
 	"castellan/domain/delivery/notification"
 	"castellan/domain/factor/challenge"
-	"castellan/domain/kit/admin"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/fault"
-	"castellan/domain/kit/keyring"
-	"castellan/domain/kit/keyring/keyringtest"
 	"castellan/domain/kit/page"
-	"castellan/domain/kit/parameter"
-	"castellan/domain/kit/picture"
 	"castellan/domain/kit/picture/picturetest"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/people/document"
@@ -49,13 +43,9 @@ const (
 
 // kycSite is the section over a real database, with users u1 (Turkish, with a phone) and u2.
 type kycSite struct {
-	*apitest.Site
-	t         *testing.T
-	db        *persistence.DB
-	ring      *keyring.Ring
-	documents *document.Service
-	users     account.Users
-	service   *kyc.Service
+	*documentService
+	users   account.Users
+	service *kyc.Service
 }
 
 func kycBoth(t *testing.T, test func(s *kycSite)) {
@@ -64,28 +54,13 @@ func kycBoth(t *testing.T, test func(s *kycSite)) {
 
 func kycServe(t *testing.T, db *persistence.DB) *kycSite {
 	t.Helper()
-	var ticks atomic.Int64
-	now := func() time.Time { return time.UnixMilli(1_800_000_000_123 + ticks.Add(1)) }
-	s := &kycSite{t: t, db: db, ring: keyringtest.Ring(t, now), users: account.NewUsers(db)}
-	for _, id := range []string{"u1", "u2", "admin"} {
-		u := user.New(id, now())
-		u.Email = id + "@example.com"
-		if id == "u1" {
-			u.Language, u.Phone, u.CountryCode = "tr", "+905321234567", "90"
-			u.Name, u.Surname, u.BirthDate = "Ada", "Lovelace", "1990-05-01"
-		}
-		storetest.Must(t, db.Commit(t.Context(), user.Add{User: u}))
-	}
-	changes := admin.Changes{Commit: db, Now: now}
-	s.documents = &document.Service{Store: people.NewDocuments(db), Users: s.users, Files: persistencetest.Files(t),
-		Pictures: picture.NewDecoder(), Ring: s.ring, Changes: changes,
-		Values: parameter.NewCache(kit.NewParameters(db)).Set, Quota: 1 << 20}
+	s := &kycSite{documentService: serve(t, db), users: account.NewUsers(db)}
 	book := storetest.Value(message.NewBook("Castellan", nil))(t)
-	messenger := &stepup.Messenger{Config: stepup.Config{Language: "en"}, Book: book, Ring: s.ring,
-		Dispatch: post{}, Now: now}
+	messenger := &stepup.Messenger{Config: stepup.Config{Language: "en"}, Book: book, Ring: s.documents.Ring,
+		Dispatch: post{}, Now: s.documents.Changes.Now}
 	s.service = &kyc.Service{Store: people.NewDecisions(db),
-		Users: s.users, Documents: s.documents.Store, Originals: s.documents, Pictures: picture.NewDecoder(),
-		Changes: changes, Types: kyc.Types{Front: 1, Back: 2, Selfie: 3, Address: 4}, Language: "en",
+		Users: s.users, Documents: s.documents.Store, Originals: s.documents, Pictures: s.documents.Pictures,
+		Changes: s.documents.Changes, Types: kyc.Types{Front: 1, Back: 2, Selfie: 3, Address: 4}, Language: "en",
 		Levels: money.NewLevels(db), Values: s.documents.Values, Notify: messenger.Notify,
 		Checks: func(_ context.Context, u user.User) (identity.Checks, error) {
 			return identity.Checks{Number: new(true), Name: new(u.ID == "u1"), Same: 2}, nil
@@ -127,7 +102,7 @@ func (s *kycSite) told(userID string) (inside, sent []string) {
 		if m.UserID != userID {
 			continue
 		}
-		plain := storetest.Value(s.ring.Open(m.Payload, challenge.PayloadData("", m.MethodID, 0)))(s.t)
+		plain := storetest.Value(s.documents.Ring.Open(m.Payload, challenge.PayloadData("", m.MethodID, 0)))(s.t)
 		var text message.Rendered
 		storetest.Must(s.t, text.UnmarshalBinary(plain))
 		sent = append(sent, fmt.Sprint(text.Channel, " ", text.To, " ", text.Text))
@@ -138,8 +113,7 @@ func (s *kycSite) told(userID string) (inside, sent []string) {
 
 // audited is the actions and details of the audit, oldest first.
 func (s *kycSite) audited() (rows []string) {
-	list, err := kit.NewAudit(s.db).List(s.t.Context(), audit.Query{}, page.Query[audit.Place]{})
-	storetest.Must(s.t, err)
+	list := storetest.Value(kit.NewAudit(s.db).List(s.t.Context(), audit.Query{}, page.Query[audit.Place]{}))(s.t)
 	for _, r := range slices.Backward(list.Records) {
 		if r.Action != document.ActionUpload {
 			rows = append(rows, strings.TrimSpace(r.Action+" "+r.UserID+" "+r.Detail))
@@ -298,9 +272,7 @@ func TestAddress(t *testing.T) {
 			t.Errorf("sent %q", sent[:2])
 		}
 		s.Wants(kycConfirm, docBody("userId", "u9", "addressConfirmed", "rejected"), 404, "RECORD_NOT_FOUND")
-		if len(s.audited()) != 6 {
-			t.Errorf("%q", s.audited())
-		}
+		storetest.Equal(t, len(s.audited()), 6, s.audited())
 	})
 }
 
@@ -366,7 +338,7 @@ func TestCase(t *testing.T) {
 	const path = "GET /admin/kyc-case?userId="
 	kycBoth(t, func(s *kycSite) {
 		shown := func(state, decision string) string {
-			return `{"userId":"u1","fullName":"Ada Lovelace","birthDate":"1990-05-01","status":"active","levelId":0,` +
+			return `{"userId":"u1","fullName":"Ada u1","birthDate":"1990-05-01","status":"active","levelId":0,` +
 				`"kycConfirm":"` + state + `","addressConfirmed":"waitingApproval","amlStatus":"notRisky","createdAt":"` +
 				s.user("u1").CreatedAt.UTC().Format("2006-01-02T15:04:05.000Z") +
 				`","types":{"front":1,"back":2,"selfie":3,"address":4},"checks":{"identityNumber":true,"register":null,` +
@@ -380,9 +352,7 @@ func TestCase(t *testing.T) {
 		_, answer := s.Call(path+"u1", "")
 		for _, part := range []string{`"kycConfirm":"rejected","addressConfirmed"`, `"decision":{"kycConfirm":"rejected",` +
 			`"rejectedResult":"Blurred","documentId":"` + front + `","decidedBy":"admin","decidedAt":"20`} {
-			if !strings.Contains(answer, part) {
-				t.Errorf("%s is not in %s", part, answer)
-			}
+			storetest.Contains(t, answer, part)
 		}
 		s.Wants(path+"nobody", "", 404, "RECORD_NOT_FOUND")
 	})

@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/account/user"
-	"castellan/domain/kit/storetest"
 	"castellan/domain/people/presence"
 	"castellan/domain/permit/resource"
 	"castellan/http/apitest"
@@ -31,12 +29,7 @@ func (r rooms) Say(_ context.Context, subject string, p presence.Person, leaves 
 // D-KYC-10: each learns of the others in the same room, and of no room whose records the caller may not see.
 func TestPresence(t *testing.T) {
 	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
-		users := account.NewUsers(db)
-		for i, id := range []string{"admin", "second"} {
-			u := user.New(id, time.UnixMilli(1_700_000_000_000))
-			u.Name, u.Surname, u.Email = "Operator", fmt.Sprint(i+1), id+"@example.com"
-			storetest.Must(t, db.Commit(t.Context(), user.Add{User: u}))
-		}
+		integrationPeople(t, db, "admin", "second")
 		guards := apitest.Guards()
 		judge := guards.Judge
 		guards.Judge = func(userID, method, path string) resource.Verdict {
@@ -49,17 +42,17 @@ func TestPresence(t *testing.T) {
 			return who.UserID == "admin" || endpoint == "GET /user/get-kyc-images"
 		}
 		s := apitest.Serve(t, edge.Options{Guards: guards.Table(), Authorize: guards.Authorize,
-			ActsAsAdmin: guards.ActsAsAdmin}, httppresence.Group{Rooms: rooms{}, Users: users, Shows: shows})
+			ActsAsAdmin: guards.ActsAsAdmin}, httppresence.Group{Rooms: rooms{}, Users: account.NewUsers(db), Shows: shows})
 		const say = "POST /admin/presence"
-		person := func(id, name string) string {
-			return fmt.Sprintf(`{"userId":"%s","fullName":"%s","since":"2023-11-14T22:13:20.000Z"}`, id, name)
+		person := func(id string) string {
+			return fmt.Sprintf(`{"userId":"%s","fullName":"%[1]s Doe","since":"2023-11-14T22:13:20.000Z"}`, id)
 		}
 		answer := func(others string) string { return `{"data":{"subject":"kyc/u1","others":[` + others + `]}}` }
 		s.Wants(say, `{"subject":"kyc/u1"}`, 200, answer(""))
-		s.As("second").Wants(say, `{"subject":"kyc/u1"}`, 200, answer(person("admin", "Operator 1")))
-		s.Wants(say, `{"subject":"kyc/u1"}`, 200, answer(person("second", "Operator 2")))
+		s.As("second").Wants(say, `{"subject":"kyc/u1"}`, 200, answer(person("admin")))
+		s.Wants(say, `{"subject":"kyc/u1"}`, 200, answer(person("second")))
 		s.Wants(say, `{"subject":"kyc/u2"}`, 200, `{"data":{"subject":"kyc/u2","others":[]}}`)
-		s.As("second").Wants(say, `{"subject":"kyc/u1","leaves":true}`, 200, answer(person("admin", "Operator 1")))
+		s.As("second").Wants(say, `{"subject":"kyc/u1","leaves":true}`, 200, answer(person("admin")))
 		s.Wants(say, `{"subject":"kyc/u1"}`, 200, answer(""))
 
 		s.Wants(say, `{"subject":"withdrawal/1"}`, 200, `{"data":{"subject":"withdrawal/1","others":[]}}`)

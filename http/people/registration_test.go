@@ -80,15 +80,9 @@ func TestSignUp(t *testing.T) {
 		if err != nil || claims.Subject != u.ID || claims.SessionID != d.ExecResult.Data.SessionKey {
 			t.Errorf("the token %+v, %v", claims, err)
 		}
-		if live, err := session.NewSessions(w.DB).List(t.Context(), u.ID, w.Now(), 10); err != nil || len(live) != 1 {
-			t.Errorf("%d sessions, %v", len(live), err)
-		}
-		if got := w.Result(f).Is(t, 200, "").Header.Get("x-auth"); got != xauth {
-			t.Error("the result has another token")
-		}
-		if _, err := kit.NewAudit(w.DB).Verify(t.Context(), []byte(persistencetest.AuditKey)); err != nil {
-			t.Error(err)
-		}
+		storetest.Equal(t, len(storetest.Value(session.NewSessions(w.DB).List(t.Context(), u.ID, w.Now(), 10))(t)), 1)
+		storetest.Equal(t, w.Result(f).Is(t, 200, "").Header.Get("x-auth"), xauth, "the token of the result")
+		storetest.Must(t, storetest.Err(kit.NewAudit(w.DB).Verify(t.Context(), []byte(persistencetest.AuditKey))))
 		// The details are taken from now on.
 		again := w.Flow(w.register(form(7, 7)))
 		if w.Code(again, "SMS") != "" || w.Code(again, "MAIL") != "" {
@@ -127,9 +121,7 @@ func TestRegisterRefuses(t *testing.T) {
 		desk := contract.Service{Store: w.contracts, Changes: admin.Changes{Commit: w.DB, Now: w.Now,
 			Lock: w.contracts.Lock}}
 		next := storetest.Value(desk.AddVersion(t.Context(), audit.By{}, 1, "2"))(t)
-		if w.Call("GET", "/auth/register/contracts", nil).Is(t, 200, "").Body != listed {
-			t.Error("a draft is listed")
-		}
+		storetest.Equal(t, w.Call("GET", "/auth/register/contracts", nil).Is(t, 200, "").Body, listed)
 		_, _, err = desk.Publish(t.Context(), audit.By{}, next.ID)
 		storetest.Must(t, err)
 		_, _, err = desk.Deactivate(t.Context(), audit.By{}, 2)
@@ -217,9 +209,7 @@ func TestOneAccountUnderRace(t *testing.T) {
 		if ends["200 true "] != 1 || ends["200 false RECORD_ALREADY_EXIST"] != 4 {
 			t.Errorf("outcomes %v", ends)
 		}
-		if users, err := w.Users.List(t.Context(), "", 10); err != nil || len(users) != 1 {
-			t.Errorf("%d accounts, %v", len(users), err)
-		}
+		storetest.Equal(t, len(storetest.Value(w.Users.List(t.Context(), "", 10))(t)), 1)
 	})
 }
 
@@ -256,9 +246,7 @@ func TestHalfTaken(t *testing.T) {
 				t.Errorf("%+v: the result is answered by %d", c, status)
 			}
 		}
-		if users, err := w.Users.List(t.Context(), "", 10); err != nil || len(users) != 4 {
-			t.Errorf("%d accounts, %v", len(users), err)
-		}
+		storetest.Equal(t, len(storetest.Value(w.Users.List(t.Context(), "", 10))(t)), 4)
 	})
 }
 
@@ -304,9 +292,7 @@ func TestNoSecretInRows(t *testing.T) {
 		})
 		started := strings.Join(statements, "\n")
 		for _, s := range []string{secret, w.Code(f, "SMS"), w.Code(f, "MAIL")} {
-			if strings.Contains(started, s) {
-				t.Errorf("%q is in a statement", s)
-			}
+			storetest.Lacks(t, started, s)
 		}
 		c := storetest.Value(factor.NewChallenges(w.DB).Load(t.Context(), f.ChallengeID))(t)
 		if c.Kind != challenge.Applicant || c.UserID != "" || !strings.HasPrefix(c.Subject, challenge.DecoyMark) {

@@ -35,9 +35,7 @@ func TestAMLControl(t *testing.T) {
 		s.Wants(standingRisky, "", 200, "[]")
 		s.Wants(standingConfirm, `{"userId":"jane"}`, 200, `{"data":{"userId":"jane","fullName":"Jane Doe",`+
 			`"email":"jane@example.com","amlStatus":"notRisky","createdAt":"2023-11-14T22:13:20.000Z"}}`)
-		if got := ignored(); len(got) != 0 {
-			t.Errorf("%v", got)
-		}
+		storetest.Equal(t, len(ignored()), 0)
 		var names []string
 		for i := range 9 {
 			u := user.New(fmt.Sprintf("risky%d", i), time.UnixMilli(1_700_000_000_000))
@@ -70,12 +68,8 @@ func TestAMLControl(t *testing.T) {
 		}
 		wg.Wait()
 		s.Wants(standingRisky, "", 200, "[]")
-		if want := append([]string{"jane"}, names...); !slices.Equal(ignored(), want) {
-			t.Errorf("%v, want %v", ignored(), want)
-		}
-		if known := parameter.AMLControl.In(s.service.Parameters.Set()); len(known.IgnoredUsers) != 10 {
-			t.Errorf("this node knows %v", known)
-		}
+		storetest.Same(t, ignored(), append([]string{"jane"}, names...))
+		storetest.Equal(t, len(parameter.AMLControl.In(s.service.Parameters.Set()).IgnoredUsers), 10, "known to this node")
 		s.audits(standing.ActionAML, 9)
 
 		s.Wants(standingConfirm, `{"userId":"nobody"}`, 404, "RECORD_NOT_FOUND")
@@ -101,8 +95,7 @@ func TestChangesOfTheParameterAreRetried(t *testing.T) {
 		store := &late{Store: s.service.Ignored}
 		s.service.Ignored, s.service.Claims = store, kit.NewIntegration(s.DB)
 		confirm := func() error {
-			_, err := s.service.ConfirmAML(t.Context(), audit.By{UserID: "root"}, "jane")
-			return err
+			return storetest.Err(s.service.ConfirmAML(t.Context(), audit.By{UserID: "root"}, "jane"))
 		}
 		find := func(externalID string) error {
 			_, err := s.service.Find(t.Context(), audit.By{UserID: "service"}, standing.Finding{ExternalID: externalID,

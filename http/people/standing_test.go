@@ -103,12 +103,16 @@ func (s standingSite) wantsStanding(want string) {
 	}
 }
 
+// sets sets the status of a user as another one.
+func (s standingSite) sets(by, userID string, status user.Status) error {
+	return storetest.Err(s.service.Set(s.Context(), audit.By{UserID: by}, standing.Standing{UserID: userID,
+		Status: status}))
+}
+
 // audits counts the rows of an action.
 func (s standingSite) audits(action string, want int) {
 	s.Helper()
-	if n := persistencetest.Count(s, s.DB, "audit", "action = '"+action+"'"); n != want {
-		s.Errorf("%d rows %s, want %d", n, action, want)
-	}
+	storetest.Equal(s, persistencetest.Count(s, s.DB, "audit", "action = '"+action+"'"), want, "rows", action)
 }
 
 // publishes checks the data of the events about jane's status (D-INT-03).
@@ -222,9 +226,8 @@ func TestStatusRefuses(t *testing.T) {
 func TestTheLastAdministratorStays(t *testing.T) {
 	standingBoth(t, func(s standingSite) {
 		won := storetest.Race(t, 2, fault.InvalidState, func(i int) error {
-			_, err := s.service.Set(t.Context(), audit.By{UserID: []string{"root", "chief"}[1-i]},
-				standing.Standing{UserID: []string{"root", "chief"}[i], Status: user.Blocked})
-			return err
+			both := []string{"root", "chief"}
+			return s.sets(both[1-i], both[i], user.Blocked)
 		})
 		storetest.Equal(t, won, 1, "were closed")
 		// Accounts that are no active administrators are free; a demonstration account is one in development mode only.
@@ -238,8 +241,7 @@ func TestTheLastAdministratorStays(t *testing.T) {
 		blocks := func(name string, want fault.Code) {
 			t.Helper()
 			for _, status := range []user.Status{user.Blocked, user.Active} {
-				_, err := s.service.Set(t.Context(), audit.By{UserID: "chief"}, standing.Standing{UserID: name, Status: status})
-				storetest.Wants(t, err, want)
+				storetest.Wants(t, s.sets("chief", name, status), want)
 				want = "" // an administrator stays active
 			}
 		}
@@ -249,18 +251,14 @@ func TestTheLastAdministratorStays(t *testing.T) {
 		}
 		blocks(last, fault.InvalidState)
 		blocks("demo", "")
-		_, err := s.service.Set(t.Context(), audit.By{}, standing.Standing{UserID: "gone", Status: user.Blocked})
-		storetest.Must(t, err)
+		storetest.Must(t, s.sets("", "gone", user.Blocked))
 		s.service.Dev = true
 		blocks(last, "")
-		_, err = s.service.Set(t.Context(), audit.By{}, standing.Standing{UserID: last, Status: user.Blocked})
-		storetest.Must(t, err)
+		storetest.Must(t, s.sets("", last, user.Blocked))
 		blocks("demo", fault.InvalidState)
 		s.service.Dev = false
-		_, err = s.service.Set(t.Context(), audit.By{UserID: "root"}, standing.Standing{UserID: "root", Status: user.Active})
-		storetest.Must(t, err)
-		_, err = s.service.Set(t.Context(), audit.By{UserID: "root"}, standing.Standing{UserID: "chief", Status: user.Active})
-		storetest.Must(t, err)
+		storetest.Must(t, s.sets("root", "root", user.Active))
+		storetest.Must(t, s.sets("root", "chief", user.Active))
 		own := user.New("admin", time.Now())
 		own.Name, own.Surname, own.Email, own.Roles = "Jane", "Doe", "admin@example.com", []string{user.RoleAdmin}
 		storetest.Must(t, s.DB.Commit(t.Context(), user.Add{User: own}))
@@ -288,9 +286,7 @@ func TestStatusInARace(t *testing.T) {
 					s.pay("USDT/ETH", "1")
 					return
 				}
-				if status, got := s.Call(set, `{"userId":"jane","status":"`+statuses[i%4]+`"}`); status != 200 {
-					t.Errorf("%d %s", status, got)
-				}
+				s.Gets(set, `{"userId":"jane","status":"`+statuses[i%4]+`"}`, "200")
 			})
 		}
 		wg.Wait()
@@ -331,18 +327,13 @@ func TestALoginBornMeanwhile(t *testing.T) {
 					session.Add{CV: u.CV, Session: session.Session{ID: id.New(time.Now()), UserID: u.ID, CreatedAt: time.Now(),
 						LastSeenAt: time.Now(), ExpiresAt: time.Now().Add(time.Hour), SV: u.SV}})
 			})
-			wg.Go(func() {
-				_, err := s.service.Set(t.Context(), audit.By{UserID: "root"}, standing.Standing{UserID: u.ID,
-					Status: user.Blocked})
-				storetest.Must(t, err)
-			})
+			wg.Go(func() { storetest.Must(t, s.sets("root", u.ID, user.Blocked)) })
 			wg.Wait()
 			living, err := sessionstore.NewSessions(s.DB).Count(t.Context(), u.ID, time.Now())
 			if err != nil || living != 0 || s.revocations.Live(u.ID, "any", u.SV) {
 				t.Errorf("%d sessions live, %v; the login: %v", living, err, born)
 			}
-			_, err = s.service.Set(t.Context(), audit.By{UserID: "root"}, standing.Standing{UserID: u.ID, Status: user.Active})
-			storetest.Must(t, err)
+			storetest.Must(t, s.sets("root", u.ID, user.Active))
 		}
 	})
 }

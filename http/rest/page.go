@@ -159,6 +159,15 @@ func Set[T any](field *T, sent *T) {
 	}
 }
 
+// NothingSent refuses an update that changes none of the fields.
+func NothingSent(fields ...string) error {
+	var ps fault.Problems
+	for _, f := range fields {
+		ps.Require(false, f, "is required if no other field is changed")
+	}
+	return fault.All(ps)
+}
+
 // cursorOf is a mark as JSON in base64url.
 func cursorOf(mark any) string {
 	text, err := json.Marshal(mark)

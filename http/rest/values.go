@@ -60,6 +60,13 @@ func (n Nullable[T]) Pointer() *T {
 	return &n.Value
 }
 
+// Set sets a field to what was sent, and to the zero value for null.
+func (n Nullable[T]) Set(field *T) {
+	if n.Sent {
+		*field = n.Value
+	}
+}
+
 // Put sets a field to the sent value, or to nil for null; a field that was not sent stays unchanged.
 func (n Nullable[T]) Put(field **T) {
 	if n.Sent {

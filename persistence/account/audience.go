@@ -5,7 +5,6 @@ import (
 
 	"castellan/domain/account/user"
 	"castellan/domain/factor/challenge"
-	"castellan/persistence/engine"
 	"castellan/persistence/record"
 )
 
@@ -49,32 +48,21 @@ func (s Users) CountAudience(ctx context.Context, a user.Audience) (int, error) 
 
 // Owners counts the active accounts by their methods, in one statement.
 func (s Users) Owners(ctx context.Context) (all []challenge.Owners, err error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
+	var rows []struct {
+		Phone, Mail          string // not empty if the account has one
+		TOTP, Push, Passkeys bool
+		Count                int
+	}
 	q := record.Filtered(s.db.Conn(ctx).NewSelect().Table("users"), []record.Filter{record.Is("status", user.Active)})
 	none := user.PlaceholderPrefix
-	rows, err := q.ColumnExpr("COALESCE(phone, ?) NOT LIKE ? AS phone", none, none+"%").
-		ColumnExpr("email IS NOT NULL AS mail, totp, push, passkey_handle IS NOT NULL AS passkeys, COUNT(*)").
-		GroupExpr("1, 2, 3, 4, 5").Rows(ctx)
-	if err != nil {
-		return nil, engine.Translate(err)
+	err = s.db.Scan(ctx, q.ColumnExpr("CASE WHEN COALESCE(phone, ?) LIKE ? THEN '' ELSE '+' END AS phone", none, none+"%").
+		ColumnExpr("CASE WHEN email IS NULL THEN '' ELSE '@' END AS mail, totp, push").
+		ColumnExpr("passkey_handle IS NOT NULL AS passkeys, COUNT(*) AS count").GroupExpr("1, 2, 3, 4, 5"), &rows)
+	for _, r := range rows {
+		all = append(all, challenge.Owners{Count: r.Count, Account: challenge.Account{Phone: r.Phone, Mail: r.Mail,
+			TOTP: r.TOTP, Push: r.Push, Passkeys: r.Passkeys}})
 	}
-	defer rows.Close()
-	for rows.Next() {
-		var o challenge.Owners
-		var phone, mail bool
-		if err := rows.Scan(&phone, &mail, &o.TOTP, &o.Push, &o.Passkeys, &o.Count); err != nil {
-			return nil, engine.Translate(err)
-		}
-		if phone {
-			o.Phone = "+"
-		}
-		if mail {
-			o.Mail = "@"
-		}
-		all = append(all, o)
-	}
-	return all, engine.Translate(rows.Err())
+	return all, err
 }
 
 // CountSMS counts in one statement, each account by the first condition that does not hold.

@@ -47,8 +47,7 @@ func TestAudience(t *testing.T) {
 			{"by type and level", user.Audience{Types: []string{"kurumsal"}, Level: new(2)}, "", 0, []string{"4"}},
 			{"level 0", user.Audience{Level: new(0), KYC: []string{"approved"}}, "", 0, []string{"5"}},
 		} {
-			ids := storetest.Value(users.Audience(ctx, c.a, c.after, c.limit))(t)
-			storetest.Same(t, ids, c.want)
+			storetest.Same(t, storetest.Value(users.Audience(ctx, c.a, c.after, c.limit))(t), c.want)
 			if n, err := users.CountAudience(ctx, c.a); err != nil || c.limit == 0 && n != len(c.want) {
 				t.Errorf("%s: %d, %v", c.name, n, err)
 			}

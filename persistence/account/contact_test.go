@@ -22,35 +22,28 @@ func contacts(t *testing.T, s user.Store, c commit.Committer) {
 	storetest.Must(t, c.Commit(ctx, user.SetPhone{UserID: want.ID, CV: 1, CountryCode: "49", Phone: "+4915100000000"}))
 	want.CountryCode, want.Phone, want.CV = "49", "+4915100000000", 2
 	want.MoneyVersion = 1
-	got, err := s.ByPhone(ctx, want.Phone, "")
+	got := storetest.Value(s.ByPhone(ctx, want.Phone, ""))(t)
 	want.CredentialsAt = got.CredentialsAt
-	if err != nil || !sameUser(got, want) {
-		t.Errorf("%v, got %+v, want %+v", err, got, want)
-	}
+	wantsUser(t, got, want)
 	storetest.Must(t, c.Commit(ctx, user.SetMail{UserID: want.ID, CV: 2, Mail: "new@example.com"},
 		user.EndSessions{UserID: want.ID, SV: 1, At: usertest.Now}))
 	want.Email, want.EmailVerified, want.CV, want.SV = "new@example.com", false, 4, 2
 	want.MoneyVersion = 2
-	got, err = s.ByEmail(ctx, want.Email)
+	got = storetest.Value(s.ByEmail(ctx, want.Email))(t)
 	want.CredentialsAt = got.CredentialsAt
-	if err != nil || !sameUser(got, want) {
-		t.Errorf("%v, got %+v, want %+v", err, got, want)
-	}
+	wantsUser(t, got, want)
 	for _, old := range []user.Identifier{{Phone: one.Phone}, {Mail: one.Email}} {
 		storetest.Wants(t, storetest.Err(s.Login(ctx, old, "?unknown")), fault.RecordNotFound, old)
 	}
-	stale := []commit.Write{user.SetPhone{UserID: want.ID, CV: 3, CountryCode: "90", Phone: "+905550000000"},
-		user.SetMail{UserID: want.ID, CV: 3, Mail: "stale@example.com"}}
-	for _, w := range stale {
+	for _, w := range []commit.Write{user.SetPhone{UserID: want.ID, CV: 3, CountryCode: "90", Phone: "+905550000000"},
+		user.SetMail{UserID: want.ID, CV: 3, Mail: "stale@example.com"}} {
 		storetest.Is(t, c.Commit(ctx, w), commit.ErrFenced, w)
 	}
 	two := usertest.Sample(2)
 	storetest.Wants(t, c.Commit(ctx, user.SetPhone{UserID: want.ID, CV: 4, CountryCode: "90", Phone: two.Phone}),
 		fault.RecordAlreadyExist)
 	storetest.Wants(t, c.Commit(ctx, user.SetMail{UserID: want.ID, CV: 4, Mail: two.Email}), fault.RecordAlreadyExist)
-	if got := getUser(t, s, want.ID); !sameUser(got, want) {
-		t.Errorf("refused changes left %+v, want %+v", got, want)
-	}
+	wantsUser(t, getUser(t, s, want.ID), want, "after refused changes")
 }
 
 // When eight accounts set one number or one address, one account gets each.
@@ -91,9 +84,7 @@ func accountNetworks(t *testing.T, s user.Store, c commit.Committer) {
 		marks[mark] = true
 		storetest.Must(t, c.Commit(t.Context(), user.LoggedIn{UserID: want.ID, At: usertest.Now, Network: mark}))
 	}
-	if u, err := s.Get(t.Context(), want.ID); err != nil || !u.Networks.Has(first) {
-		t.Errorf("the first of as many as there is room for is forgotten: %v", err)
-	}
+	storetest.Equal(t, getUser(t, s, want.ID).Networks.Has(first), true, "the first of as many as there is room for")
 	last := user.Mark(want.ID, "192.0.2.0/24")
 	storetest.Must(t, c.Commit(t.Context(), user.LoggedIn{UserID: want.ID, At: usertest.Now, Network: last}))
 	u := storetest.Value(s.Get(t.Context(), want.ID))(t)

@@ -39,8 +39,7 @@ var now = time.UnixMilli(1_700_000_000_000).UTC()
 
 func loadGuard(t *testing.T, s password.GuardStore, key string) password.Guard {
 	t.Helper()
-	g := storetest.Value(s.Guard(t.Context(), key))(t)
-	return g
+	return storetest.Value(s.Guard(t.Context(), key))(t)
 }
 
 func saveGuard(g password.Guard) password.SaveGuard {
@@ -64,9 +63,7 @@ func guardRoundTrip(t *testing.T, s password.GuardStore, c commit.Committer) {
 		storetest.Same(t, got, next)
 		g = got
 	}
-	if other := loadGuard(t, s, "other"); other.Version != 0 {
-		t.Errorf("another account: %+v", other)
-	}
+	storetest.Equal(t, loadGuard(t, s, "other").Version, 0, "another account")
 }
 
 // The row holds exactly the acknowledged writes.
@@ -118,9 +115,7 @@ func guardLimitUnderRace(t *testing.T, s password.GuardStore, c commit.Committer
 func guardClear(t *testing.T, s password.GuardStore, c commit.Committer) {
 	ctx := t.Context()
 	storetest.Must(t, c.Commit(ctx, password.ClearGuard{Key: "nobody"}))
-	if g := loadGuard(t, s, "nobody"); g.Version != 0 {
-		t.Errorf("clearing made a row: %+v", g)
-	}
+	storetest.Equal(t, loadGuard(t, s, "nobody").Version, 0, "without a row")
 	g := password.Guard{Key: "u", Tries: []password.Try{{At: 1, Prefix: "p"}}, Good: []password.Good{{Prefix: "q", At: 1}}}
 	storetest.Must(t, c.Commit(ctx, saveGuard(g), saveGuard(password.Guard{Key: "v", Tries: g.Tries})))
 	stale := loadGuard(t, s, "u")
@@ -129,9 +124,7 @@ func guardClear(t *testing.T, s password.GuardStore, c commit.Committer) {
 		t.Errorf("after clearing %+v", g)
 	}
 	storetest.Is(t, c.Commit(ctx, saveGuard(stale)), commit.ErrFenced)
-	if g := loadGuard(t, s, "v"); len(g.Tries) != 1 {
-		t.Errorf("another account was cleared: %+v", g)
-	}
+	storetest.Equal(t, len(loadGuard(t, s, "v").Tries), 1, "another account")
 	for i, key := range []string{"u", "fresh"} { // with and without a row
 		storetest.Must(t, c.Commit(ctx, password.ResetBy(key, "here", now)))
 		if g := loadGuard(t, s, key); len(g.Tries) != 0 || len(g.Good) != 1 || g.Good[0].Prefix != "here" ||
@@ -140,11 +133,7 @@ func guardClear(t *testing.T, s password.GuardStore, c commit.Committer) {
 		}
 	}
 	storetest.Must(t, s.Purge(ctx, now.Add(30*24*time.Hour)))
-	if g := loadGuard(t, s, "fresh"); len(g.Good) != 1 {
-		t.Errorf("a prefix that is known was purged: %+v", g)
-	}
+	storetest.Equal(t, len(loadGuard(t, s, "fresh").Good), 1, "a prefix that is known")
 	storetest.Must(t, s.Purge(ctx, now.Add(30*24*time.Hour+time.Second)))
-	if g := loadGuard(t, s, "fresh"); g.Version != 0 {
-		t.Errorf("after 30 days there is still %+v", g)
-	}
+	storetest.Equal(t, loadGuard(t, s, "fresh").Version, 0, "after 30 days")
 }

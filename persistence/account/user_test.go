@@ -1,7 +1,6 @@
 package account_test
 
 import (
-	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -43,8 +42,9 @@ func getUser(t *testing.T, s user.Store, id string) user.User {
 	return storetest.Value(s.Get(t.Context(), id))(t)
 }
 
-func sameUser(a, b user.User) bool {
-	return fmt.Sprintf("%+v", a) == fmt.Sprintf("%+v", b)
+func wantsUser(t *testing.T, got, want user.User, labels ...any) {
+	t.Helper()
+	storetest.Equal(t, fmt.Sprintf("%+v", got), fmt.Sprintf("%+v", want), labels...)
 }
 
 func addAndReadUser(t *testing.T, s user.Store, c commit.Committer) {
@@ -57,9 +57,7 @@ func addAndReadUser(t *testing.T, s user.Store, c commit.Committer) {
 	byPhone := storetest.Value(s.ByPhone(ctx, want.Phone, ""))(t)
 	byMail := storetest.Value(s.ByEmail(ctx, want.Email))(t)
 	for name, got := range map[string]user.User{"Get": getUser(t, s, want.ID), "ByPhone": byPhone, "ByEmail": byMail} {
-		if !sameUser(got, want) {
-			t.Errorf("%s:\n got %+v\nwant %+v", name, got, want)
-		}
+		wantsUser(t, got, want, name)
 	}
 	part := user.User{ID: want.ID, Email: want.Email, CountryCode: want.CountryCode, Phone: want.Phone,
 		Language: want.Language, Status: want.Status, SV: want.SV, CV: want.CV, Roles: want.Roles, Demo: want.Demo,
@@ -67,9 +65,8 @@ func addAndReadUser(t *testing.T, s user.Store, c commit.Committer) {
 		MustReset: want.MustReset, Networks: want.Networks, FactorsOff: want.FactorsOff, PasskeyHandle: want.PasskeyHandle}
 	for _, who := range []user.Identifier{{Phone: want.Phone}, {Mail: want.Email}} {
 		login := storetest.Value(s.Login(ctx, who, "?unknown"))(t)
-		if !sameUser(login.User, part) || login.Hash != "hash-1" {
-			t.Errorf("Login by %v:\n got %+v, %s\nwant %+v", who, login.User, login.Hash, part)
-		}
+		wantsUser(t, login.User, part, who)
+		storetest.Equal(t, login.Hash, "hash-1", who)
 	}
 }
 
@@ -142,9 +139,7 @@ func accountPasswords(t *testing.T, s user.Store, c commit.Committer) {
 	if u := getUser(t, s, id); secret.Hash != "second with other parameters" || secret.Previous != "hash-1" || u.CV != 2 {
 		t.Errorf("after a rehash %+v, cv %d", secret, u.CV)
 	}
-	if other, _ := s.Secret(ctx, usertest.Sample(2).ID); other.Hash != "hash-2" {
-		t.Errorf("another account's password became %q", other.Hash)
-	}
+	storetest.Equal(t, storetest.Value(s.Secret(ctx, usertest.Sample(2).ID))(t).Hash, "hash-2", "another account")
 }
 
 // Every acknowledged end raised the version by exactly one.
@@ -184,13 +179,9 @@ func versionsAndStatus(t *testing.T, s user.Store, c commit.Committer) {
 	if u := getUser(t, s, id); u.CV != 6 || u.SV != 3 {
 		t.Errorf("after a reset cv %d, sv %d", u.CV, u.SV)
 	}
-	if err := c.Commit(ctx, user.SetPassword{UserID: id, CV: 6, Hash: "lost"},
-		user.EndSessions{UserID: id, SV: 1, At: usertest.Now}); !errors.Is(err, commit.ErrFenced) {
-		t.Errorf("one fence of two failed: %v", err)
-	}
-	if secret, _ := s.Secret(ctx, id); secret.Hash != "new" {
-		t.Errorf("a refused unit changed the password to %q", secret.Hash)
-	}
+	storetest.Is(t, c.Commit(ctx, user.SetPassword{UserID: id, CV: 6, Hash: "lost"},
+		user.EndSessions{UserID: id, SV: 1, At: usertest.Now}), commit.ErrFenced, "one fence of two")
+	storetest.Equal(t, storetest.Value(s.Secret(ctx, id))(t).Hash, "new", "after a refused unit")
 }
 
 // accountMarks tests writes that change an account but not its credentials.
@@ -217,19 +208,9 @@ func accountMarks(t *testing.T, s user.Store, c commit.Committer) {
 	} {
 		storetest.Must(t, c.Commit(ctx, step.write))
 		step.set()
-		if got := getUser(t, s, want.ID); !sameUser(got, want) {
-			t.Errorf("after %+v:\n got %+v\nwant %+v", step.write, got, want)
-		}
+		wantsUser(t, getUser(t, s, want.ID), want, step.write)
 	}
-	if got := getUser(t, s, other.ID); !sameUser(got, other) {
-		t.Errorf("another account changed: %+v", got)
-	}
-	third := usertest.Sample(3)
-	third.WithdrawProhibited = true
-	storetest.Must(t, c.Commit(ctx, third))
-	if !getUser(t, s, third.ID).WithdrawProhibited {
-		t.Error("data of an added account is lost")
-	}
+	wantsUser(t, getUser(t, s, other.ID), other, "another account")
 }
 
 func accountRoles(t *testing.T, s user.Store, c commit.Committer) {

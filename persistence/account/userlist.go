@@ -33,14 +33,10 @@ var visitors = record.Table[userRow, user.Visitor]{
 
 func visitorOrder(p user.VisitorPlace) []any { return []any{engine.Millis(p.Day) / dayMillis, p.ID} }
 
-func visitorFilters(since time.Time) []record.Filter {
-	return []record.Filter{record.Where("last_login_day >= ?", engine.Millis(since)/dayMillis),
-		record.Where("last_login_day > 0")}
-}
-
 func (s Users) Active(ctx context.Context, since time.Time,
 	p page.Query[user.VisitorPlace]) (page.Of[user.Visitor], error) {
-	return record.ListPage(ctx, s.db, visitors, p, visitorOrder, visitorFilters(since))
+	return record.ListPage(ctx, s.db, visitors, p, visitorOrder, []record.Filter{
+		record.Where("last_login_day >= ?", engine.Millis(since)/dayMillis), record.Where("last_login_day > 0")})
 }
 
 func accountFilters(q user.Query) []record.Filter {
@@ -122,17 +118,13 @@ func countUsers[V comparable](ctx context.Context, db *engine.DB, column string)
 		Value V
 		Total int64
 	}
-	err := db.Scan(ctx, counted(db.Conn(ctx), column), &rows)
+	err := db.Scan(ctx, db.Conn(ctx).NewSelect().Table("users").ColumnExpr("? AS value", bun.Ident(column)).
+		ColumnExpr("COUNT(*) AS total").Group(column), &rows)
 	counts := map[V]int64{}
 	for _, r := range rows {
 		counts[r.Value] = r.Total
 	}
 	return counts, err
-}
-
-func counted(db bun.IDB, column string) *bun.SelectQuery {
-	return db.NewSelect().Table("users").ColumnExpr("? AS value", bun.Ident(column)).ColumnExpr("COUNT(*) AS total").
-		Group(column)
 }
 
 // dayMillis is the length of a day.

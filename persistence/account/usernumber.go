@@ -97,15 +97,10 @@ func storeFormer(ctx context.Context, tx bun.Tx, rows []userRow) error {
 
 var _ user.Numbers = Users{}
 
-func (s Users) Phones(ctx context.Context, after string, limit int) ([]user.Stored, error) {
-	var rows []userRow
-	err := s.db.Scan(ctx, s.db.Conn(ctx).NewSelect().Model(&rows).
-		Column("id", "country_code", "phone", "number", "cv").Where("id > ?", after).
-		Where("phone IS NOT NULL").Order("id").Limit(int64(limit)))
-	list := make([]user.Stored, len(rows))
-	for i, r := range rows {
-		list[i] = user.Stored{UserID: r.ID, CountryCode: r.CountryCode, Phone: r.Phone, Number: r.Number, CV: r.CV}
-	}
+func (s Users) Phones(ctx context.Context, after string, limit int) (list []user.Stored, err error) {
+	err = s.db.Scan(ctx, s.db.Conn(ctx).NewSelect().Table("users").ColumnExpr("id AS user_id").
+		Column("country_code", "phone", "number", "cv").Where("id > ?", after).Where("phone IS NOT NULL").Order("id").
+		Limit(int64(limit)), &list)
 	return list, err
 }
 

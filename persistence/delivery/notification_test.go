@@ -1,13 +1,14 @@
 package delivery_test
 
 import (
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"castellan/domain/delivery/notification"
 	"castellan/domain/kit/commit"
-	"castellan/domain/kit/page"
+	"castellan/domain/kit/page/pagetest"
 	"castellan/domain/kit/storetest"
 	"castellan/persistence"
 	"castellan/persistence/delivery"
@@ -22,7 +23,7 @@ func TestNotificationStore(t *testing.T) {
 		}, "notification")
 }
 
-var notificationStart = time.UnixMilli(1_700_000_000_000)
+var notificationStart = time.UnixMilli(1_700_000_000_000).UTC()
 
 // addNotifications gives a user n notifications, the oldest first.
 func addNotifications(t *testing.T, c commit.Committer, user string, n int) (all []notification.Notification) {
@@ -36,32 +37,14 @@ func addNotifications(t *testing.T, c commit.Committer, user string, n int) (all
 	return all
 }
 
-func listNotifications(t *testing.T, s notification.Store, q notification.Query,
-	p page.Query[notification.Place]) page.Of[notification.Notification] {
-	t.Helper()
-	got := storetest.Value(s.List(t.Context(), q, p))(t)
-	return got
-}
-
 func notificationPages(t *testing.T, s notification.Store, c commit.Committer) {
 	mine := addNotifications(t, c, "u1", 5)
 	addNotifications(t, c, "u2", 2)
-	first := listNotifications(t, s, notification.Query{UserID: "u1"},
-		page.Query[notification.Place]{Limit: 3, Count: true})
-	if len(first.Records) != 3 || !first.More || first.Total != 5 || first.Records[0].ID != mine[4].ID ||
-		!first.Records[0].ReadAt.IsZero() {
-		t.Errorf("%+v", first)
-	}
-	place := first.Records[2].Mark()
-	rest := listNotifications(t, s, notification.Query{UserID: "u1"},
-		page.Query[notification.Place]{Limit: 3, After: &place})
-	if len(rest.Records) != 2 || rest.More || rest.Records[1].ID != mine[0].ID {
-		t.Errorf("%+v", rest)
-	}
+	slices.Reverse(mine)
+	pagetest.Check(t, s.List, notification.Query{UserID: "u1"}, mine)
 	whole := persistencetest.Whole(t, func(n *notification.Notification) { n.UserID = "u3" })
 	storetest.Must(t, c.Commit(t.Context(), notification.Add{Notification: whole}))
-	got := listNotifications(t, s, notification.Query{UserID: "u3"}, page.Query[notification.Place]{})
-	storetest.Same(t, got.Records, []notification.Notification{whole})
+	pagetest.Check(t, s.List, notification.Query{UserID: "u3"}, []notification.Notification{whole})
 }
 
 func notificationRead(t *testing.T, s notification.Store, c commit.Committer) {
@@ -78,10 +61,8 @@ func notificationRead(t *testing.T, s notification.Store, c commit.Committer) {
 	} {
 		storetest.Equal(t, storetest.Value(s.Read(t.Context(), "u1", step.ids))(t), step.want, step.ids)
 	}
-	got1 := listNotifications(t, s, notification.Query{UserID: "u1", Unread: true}, page.Query[notification.Place]{})
-	storetest.Equal(t, len(got1.Records), 0, got1)
-	got2 := listNotifications(t, s, notification.Query{UserID: "u2", Unread: true}, page.Query[notification.Place]{})
-	storetest.Equal(t, len(got2.Records), 1, got2)
+	pagetest.Check(t, s.List, notification.Query{UserID: "u1", Unread: true}, nil)
+	pagetest.Check(t, s.List, notification.Query{UserID: "u2", Unread: true}, other)
 	var once atomic.Int64
 	addNotifications(t, c, "u3", 1)
 	storetest.Race(t, 6, "", func(int) error {

@@ -39,25 +39,17 @@ func TestOutboxLeasesOnce(t *testing.T) {
 		}
 		var mu sync.Mutex
 		seen := map[string]int{}
-		var wg sync.WaitGroup
-		for range 8 {
-			wg.Go(func() {
-				ms, err := store.Claim(ctx, now, 30*time.Second, 10)
-				if err != nil {
-					t.Error(err)
-				}
-				mu.Lock()
-				defer mu.Unlock()
-				for _, m := range ms {
-					seen[m.ID]++
-				}
-			})
-		}
-		wg.Wait()
-		for id, n := range seen {
-			if n > 1 {
-				t.Errorf("%s was leased %d times", id, n)
+		storetest.Race(t, 8, "", func(int) error {
+			ms, err := store.Claim(ctx, now, 30*time.Second, 10)
+			mu.Lock()
+			defer mu.Unlock()
+			for _, m := range ms {
+				seen[m.ID]++
 			}
+			return err
+		})
+		for id, n := range seen {
+			storetest.Equal(t, n, 1, "leases of", id)
 		}
 		for len(seen) < 30 { // what a skipped lock left over is still there to claim
 			ms := storetest.Value(store.Claim(ctx, now, 30*time.Second, 10))(t)
@@ -68,17 +60,14 @@ func TestOutboxLeasesOnce(t *testing.T) {
 				seen[m.ID]++
 			}
 		}
-		if ms, _ := store.Claim(ctx, now.Add(30*time.Second), time.Second, 100); len(ms) != 30 {
-			t.Errorf("after the leases lapsed %d messages are due", len(ms))
-		}
+		lapsed := storetest.Value(store.Claim(ctx, now.Add(30*time.Second), time.Second, 100))(t)
+		storetest.Equal(t, len(lapsed), 30, "due after the leases lapsed")
 		if queued, oldest, err := store.Backlog(ctx); queued != 30 || !oldest.Equal(now) || err != nil {
 			t.Errorf("a backlog of %d since %v, %v", queued, oldest, err)
 		}
 		storetest.Must(t, db.Commit(ctx, outbox.Settle{ID: "m0", State: outbox.Sent, At: now, Attempt: 1},
 			outbox.Settle{ID: "m1", State: outbox.Sent, Keep: true}))
-		if ms, _ := store.Recent(ctx, nil, 100); len(ms) != 29 {
-			t.Errorf("%d payloads, want 29: one was erased at delivery", len(ms))
-		}
+		storetest.Equal(t, len(storetest.Value(store.Recent(ctx, nil, 100))(t)), 29, "payloads: one was erased at delivery")
 		n := storetest.Value(store.Usage(ctx, now.Add(time.Minute), "p"))(t)
 		sent := storetest.Value(store.Sendings(ctx, "u", now.Add(-time.Minute)))(t)
 		proven := 0
@@ -91,9 +80,7 @@ func TestOutboxLeasesOnce(t *testing.T) {
 			t.Errorf("usage %d, %d sendings, %d proven", n, len(sent), proven)
 		}
 		storetest.Must(t, store.Erase(ctx, now.Add(2*time.Hour)))
-		if ms, _ := store.Recent(ctx, nil, 100); len(ms) != 1 {
-			t.Errorf("%d payloads after expiry, want the one that is kept", len(ms))
-		}
+		storetest.Equal(t, len(storetest.Value(store.Recent(ctx, nil, 100))(t)), 1, "payloads kept after expiry")
 		if queued, oldest, err := store.Backlog(ctx); queued != 0 || !oldest.IsZero() || err != nil {
 			t.Errorf("a backlog of %d since %v, %v after everything expired", queued, oldest, err)
 		}
@@ -181,18 +168,11 @@ func TestOutboxAddsOnce(t *testing.T) {
 				ExpiresAt: at.Add(time.Hour), LeaseUntil: at, Payload: []byte(what)}
 			return db.Commit(ctx, outbox.NewOnce(m, what, time.Hour))
 		}
-		count := func() int {
-			ms := storetest.Value(store.Recent(ctx, nil, 0))(t)
-			return len(ms)
-		}
-		var wg sync.WaitGroup
-		for i := range 40 {
-			wg.Go(func() { storetest.Must(t, add("u", "a", begin.Add(50*time.Minute+time.Duration(i)*time.Second))) })
-		}
-		wg.Wait()
-		if n := count(); n != 1 {
-			t.Fatalf("40 at once made %d", n)
-		}
+		count := func() int { return len(storetest.Value(store.Recent(ctx, nil, 0))(t)) }
+		storetest.Race(t, 40, "", func(i int) error {
+			return add("u", "a", begin.Add(50*time.Minute+time.Duration(i)*time.Second))
+		})
+		storetest.Equal(t, count(), 1, "of 40 at once")
 		for i, c := range []struct {
 			user, what string
 			at         time.Duration

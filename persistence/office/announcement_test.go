@@ -45,8 +45,7 @@ func addAnnouncement(t *testing.T, s announcement.Store, a announcement.Announce
 
 func listAnnouncements(t *testing.T, s announcement.Store, q announcement.Query) []announcement.Announcement {
 	t.Helper()
-	all := storetest.Value(s.List(t.Context(), q))(t)
-	return all
+	return storetest.Value(s.List(t.Context(), q))(t)
 }
 
 func announcementRoundTrip(t *testing.T, s announcement.Store, _ commit.Committer) {

@@ -34,28 +34,24 @@ func contractAccepted(t *testing.T, s contract.Store, c commit.Committer) {
 	all := []contract.Accept{persistencetest.Whole(t, func(a *contract.Accept) { a.UserID = "u1" }),
 		{UserID: "u1", ContractID: 7, At: at}}
 	storetest.Must(t, c.Commit(t.Context(), all[1], contract.Accept{UserID: "u2", ContractID: 2, At: at}, all[0]))
-	got := storetest.Value(s.Accepted(t.Context(), "u1"))(t)
-	storetest.Same(t, got, all)
+	storetest.Same(t, storetest.Value(s.Accepted(t.Context(), "u1"))(t), all)
 	storetest.Wants(t, c.Commit(t.Context(), all[0]), fault.RecordAlreadyExist)
 	storetest.Equal(t, len(storetest.Value(s.Accepted(t.Context(), "u3"))(t)), 0)
 }
 
 func addContract(t *testing.T, s contract.Store, code string) int64 {
 	t.Helper()
-	id := storetest.Value(s.Add(t.Context(), contract.Contract{Code: code, Name: "N " + code, Active: true}))(t)
-	return id
+	return storetest.Value(s.Add(t.Context(), contract.Contract{Code: code, Name: "N " + code, Active: true}))(t)
 }
 
 func addDetail(t *testing.T, s contract.Store, d contract.Detail) int64 {
 	t.Helper()
-	id := storetest.Value(s.AddDetail(t.Context(), d))(t)
-	return id
+	return storetest.Value(s.AddDetail(t.Context(), d))(t)
 }
 
 func listDetails(t *testing.T, s contract.Store, contractID int64) []contract.Detail {
 	t.Helper()
-	all := storetest.Value(s.Details(t.Context(), contractID))(t)
-	return all
+	return storetest.Value(s.Details(t.Context(), contractID))(t)
 }
 
 func contractRoundTrip(t *testing.T, s contract.Store, _ commit.Committer) {
@@ -91,8 +87,7 @@ func contractRoundTrip(t *testing.T, s contract.Store, _ commit.Committer) {
 func contractUniqueVersion(t *testing.T, s contract.Store, _ commit.Committer) {
 	for _, version := range []string{"", "1"} {
 		storetest.OneWins(t, 8, fault.RecordAlreadyExist, func(int) error {
-			_, err := s.Add(t.Context(), contract.Contract{Code: "SAME", Name: "x", Version: version})
-			return err
+			return storetest.Err(s.Add(t.Context(), contract.Contract{Code: "SAME", Name: "x", Version: version}))
 		})
 	}
 }
@@ -100,8 +95,8 @@ func contractUniqueVersion(t *testing.T, s contract.Store, _ commit.Committer) {
 // Concurrent callers never make two versions of a code active.
 func contractOneActive(t *testing.T, s contract.Store, _ commit.Committer) {
 	storetest.OneWins(t, 8, fault.RecordAlreadyExist, func(i int) error {
-		_, err := s.Add(t.Context(), contract.Contract{Code: "SAME", Name: "x", Version: fmt.Sprint(i), Active: true})
-		return err
+		c := contract.Contract{Code: "SAME", Name: "x", Version: fmt.Sprint(i), Active: true}
+		return storetest.Err(s.Add(t.Context(), c))
 	})
 	draft := contract.Contract{Code: "SAME", Name: "x", Version: "draft"}
 	draft.ID = storetest.Value(s.Add(t.Context(), draft))(t)

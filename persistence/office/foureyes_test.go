@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -57,8 +57,7 @@ func fourEyesRoundTrip(t *testing.T, s foureyes.Store, _ commit.Committer) {
 	storetest.Must(t, s.Add(ctx, r))
 	storetest.Wants(t, s.Add(ctx, r), fault.RecordAlreadyExist)
 	for range 2 {
-		got := storetest.Value(s.Get(ctx, r.ID))(t)
-		storetest.Same(t, got, r)
+		storetest.Same(t, storetest.Value(s.Get(ctx, r.ID))(t), r)
 		if r.Status != foureyes.Pending {
 			break
 		}
@@ -76,8 +75,7 @@ func fourEyesRoundTrip(t *testing.T, s foureyes.Store, _ commit.Committer) {
 		r = decidedRequest(r, foureyes.Approved)
 		r.Sealed = sealed
 		storetest.Must(t, s.Decide(ctx, r))
-		got := storetest.Value(s.Get(ctx, r.ID))(t)
-		storetest.Same(t, got, r)
+		storetest.Same(t, storetest.Value(s.Get(ctx, r.ID))(t), r)
 	}
 	storetest.Wants(t, s.Decide(ctx, r), fault.RecordNotFound)
 }
@@ -134,43 +132,21 @@ func fourEyesDecideOnce(t *testing.T, s foureyes.Store, _ commit.Committer) {
 func fourEyesHolds(t *testing.T, s foureyes.Store, c commit.Committer) {
 	r := fourEyesRequest(1)
 	storetest.Must(t, s.Add(t.Context(), r))
-	errOver := errors.New("it is decided")
-	var mu sync.Mutex
-	var wg sync.WaitGroup
-	inside, done, late := 0, 0, 0
-	for range 8 {
-		wg.Go(func() {
-			err := c.InTx(t.Context(), func(ctx context.Context) error {
-				got, err := s.Hold(ctx, r.ID)
-				if err != nil {
-					return err
-				}
-				mu.Lock()
-				if inside++; inside > 1 {
-					t.Error("two hold one request")
-				}
-				mu.Unlock()
-				defer func() { mu.Lock(); inside--; mu.Unlock() }()
-				if got.Status != foureyes.Pending {
-					return errOver
-				}
-				return s.Decide(ctx, decidedRequest(r, foureyes.Approved))
-			})
-			mu.Lock()
-			defer mu.Unlock()
-			switch {
-			case err == nil:
-				done++
-			case errors.Is(err, errOver):
-				late++
-			default:
-				t.Error(err)
+	var inside atomic.Int64
+	storetest.OneWins(t, 8, fault.InvalidState, func(int) error {
+		return c.InTx(t.Context(), func(ctx context.Context) error {
+			got, err := s.Hold(ctx, r.ID)
+			if err != nil {
+				return err
 			}
+			storetest.Equal(t, inside.Add(1), 1, "hold one request")
+			defer inside.Add(-1)
+			if got.Status != foureyes.Pending {
+				return fault.New(fault.InvalidState, "it is decided")
+			}
+			return s.Decide(ctx, decidedRequest(r, foureyes.Approved))
 		})
-	}
-	wg.Wait()
-	storetest.Equal(t, done, 1)
-	storetest.Equal(t, late, 7)
+	})
 }
 
 func fourEyesPurge(t *testing.T, s foureyes.Store, _ commit.Committer) {
@@ -193,8 +169,7 @@ func TestSharedDevices(t *testing.T) {
 		}
 		for pair, want := range map[[2]string]bool{{"u1", "u2"}: true, {"u2", "u1"}: true, {"u1", "u3"}: false,
 			{"u3", "u2"}: false, {"u4", "u5"}: false} {
-			got := storetest.Value(s.Shared(ctx, pair[0], pair[1]))(t)
-			storetest.Equal(t, got, want, pair)
+			storetest.Equal(t, storetest.Value(s.Shared(ctx, pair[0], pair[1]))(t), want, pair)
 		}
 	})
 }
@@ -207,14 +182,11 @@ func TestRehearsal(t *testing.T) {
 			commit.After(ctx, func() { ran = true })
 			return db.InTx(ctx, func(ctx context.Context) error { return db.Commit(ctx, row) })
 		}
-		writes := storetest.Value(commit.Rehearse(ctx, db, act))(t)
-		storetest.Same(t, writes, []commit.Write{row})
+		storetest.Same(t, storetest.Value(commit.Rehearse(ctx, db, act))(t), []commit.Write{row})
 		no := fault.New(fault.InvalidState, "no")
-		if _, err := commit.Rehearse(ctx, db, func(ctx context.Context) error {
+		storetest.Is(t, storetest.Err(commit.Rehearse(ctx, db, func(ctx context.Context) error {
 			return errors.Join(act(ctx), no)
-		}); !errors.Is(err, no) {
-			t.Errorf("a rehearsal that is refused: %v", err)
-		}
+		})), no, "a rehearsal that is refused")
 		if n, err := kit.NewAudit(db).Verify(ctx, []byte("audit key of the test")); n != 0 || err != nil || ran {
 			t.Errorf("%d rows are left, %v; what waits for a commit ran: %t", n, err, ran)
 		}

@@ -1,7 +1,6 @@
 package office_test
 
 import (
-	"sync"
 	"testing"
 
 	"castellan/domain/kit/commit"
@@ -62,18 +61,12 @@ func wholeStaffRequests(t *testing.T, s staffStores, _ commit.Committer) {
 func staffChangesInOrder(t *testing.T, s staffStores, _ commit.Committer) {
 	ctx := t.Context()
 	id := storetest.Value(s.Deploys.Add(ctx, staffrequest.Deploy{}))(t)
-	var wg sync.WaitGroup
-	for range 8 {
-		wg.Go(func() {
-			if err := s.Deploys.Change(ctx, id, func(d staffrequest.Deploy) (staffrequest.Deploy, error) {
-				d.Minutes++
-				return d, nil
-			}); err != nil {
-				t.Error(err)
-			}
+	storetest.Race(t, 8, "", func(int) error {
+		return s.Deploys.Change(ctx, id, func(d staffrequest.Deploy) (staffrequest.Deploy, error) {
+			d.Minutes++
+			return d, nil
 		})
-	}
-	wg.Wait()
+	})
 	got := storetest.Value(s.Deploys.List(ctx, staffrequest.DeployQuery{ID: &id}, page.Query[staffrequest.Place]{}))(t)
 	storetest.Equal(t, got.Records[0].Minutes, 8)
 }

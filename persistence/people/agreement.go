@@ -70,9 +70,7 @@ func (s Agreements) Accept(ctx context.Context, id int64, userID string) error {
 }
 
 func (s Agreements) ReferencedKeys(ctx context.Context, keys []string) (named []string, err error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
-	err = s.db.Conn(ctx).NewSelect().Table("agreement").Column("file_path").Where("file_path IN (?)", bun.List(keys)).
-		Scan(ctx, &named)
-	return named, engine.Translate(err)
+	err = s.db.Scan(ctx, s.db.Conn(ctx).NewSelect().Table("agreement").Column("file_path").
+		Where("file_path IN (?)", bun.List(keys)), &named)
+	return named, err
 }

@@ -25,8 +25,7 @@ func TestAgreementStore(t *testing.T) {
 
 func addAgreement(t *testing.T, s agreement.Store, name, version string) int64 {
 	t.Helper()
-	id := storetest.Value(s.Add(t.Context(), sampleAgreement(t, name, version, "agreement/"+name+version)))(t)
-	return id
+	return storetest.Value(s.Add(t.Context(), sampleAgreement(t, name, version, "agreement/"+name+version)))(t)
 }
 
 func sampleAgreement(t *testing.T, name, version, path string) agreement.Agreement {
@@ -52,7 +51,6 @@ func acceptAgreement(t *testing.T, s agreement.Store, _ commit.Committer) {
 
 func agreementUniqueVersion(t *testing.T, s agreement.Store, _ commit.Committer) {
 	storetest.OneWins(t, 8, fault.RecordAlreadyExist, func(i int) error {
-		_, err := s.Add(t.Context(), sampleAgreement(t, "terms", "1", fmt.Sprint("agreement/", i)))
-		return err
+		return storetest.Err(s.Add(t.Context(), sampleAgreement(t, "terms", "1", fmt.Sprint("agreement/", i))))
 	})
 }

@@ -67,8 +67,6 @@ func corporateFilters(q corporate.UserQuery) []record.Filter {
 		record.Sent("status", q.Status)}
 }
 
-func corporateOrder(p corporate.Place) []any { return []any{p.ID} }
-
 // searchName is the name of an application for searches.
 type searchName struct {
 	bun.BaseModel `bun:"table:application_search"`
@@ -101,7 +99,7 @@ func (s Corporate) Lock(ctx context.Context) error { return s.db.LockTx(ctx, cor
 
 func (s Corporate) Applications(ctx context.Context, q corporate.ApplicationQuery,
 	p page.Query[corporate.Place]) (page.Of[corporate.Application], error) {
-	return record.ListPage(ctx, s.db, applications, p, corporateOrder, applicationFilters(q))
+	return record.ListPage(ctx, s.db, applications, p, record.ByID, applicationFilters(q))
 }
 
 func (s Corporate) AddApplication(ctx context.Context, a corporate.Application) (int64, error) {
@@ -129,7 +127,7 @@ func (s Corporate) SetApplicationStatus(ctx context.Context, id int64, status st
 
 func (s Corporate) Users(ctx context.Context, q corporate.UserQuery,
 	p page.Query[corporate.Place]) (page.Of[corporate.User], error) {
-	return record.ListPage(ctx, s.db, corporateUsers, p, corporateOrder, corporateFilters(q))
+	return record.ListPage(ctx, s.db, corporateUsers, p, record.ByID, corporateFilters(q))
 }
 
 func (s Corporate) FindLink(ctx context.Context, u corporate.User) (corporate.User, error) {

@@ -99,8 +99,7 @@ func corporateOnce(t *testing.T, s corporate.Store, _ commit.Committer) {
 		storetest.OneWins(t, 8, fault.RecordAlreadyExist, func(n int) error {
 			u := corporateUser(1)
 			edit(&u, n)
-			_, err := s.AddUser(t.Context(), u)
-			return err
+			return storetest.Err(s.AddUser(t.Context(), u))
 		})
 	}
 	like := corporateUser(1)

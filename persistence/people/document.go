@@ -86,8 +86,6 @@ func documentFilters(q document.Query) []record.Filter {
 		record.Sent("d.reason", q.Reason), record.Sent("u.kyc_confirm", q.OwnerKYC), pictures}
 }
 
-func documentOrder(p document.Place) []any { return []any{p.ID} }
-
 // The statement of the quota decides, so callers who come together cannot exceed it.
 func (s Documents) Add(ctx context.Context, d document.Document, charge, quota int64) error {
 	full := fault.New(fault.RecordLimitReached, "the documents of the user have reached their storage limit")
@@ -108,15 +106,10 @@ func (s Documents) Add(ctx context.Context, d document.Document, charge, quota i
 	})
 }
 
-func (s Documents) Used(ctx context.Context, userID string) (int64, error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
-	var rows []quotaRow
-	err := s.db.Conn(ctx).NewSelect().Model(&rows).Where("user_id = ?", userID).Scan(ctx)
-	if err != nil || len(rows) == 0 {
-		return 0, engine.Translate(err)
-	}
-	return rows[0].Bytes, nil
+func (s Documents) Used(ctx context.Context, userID string) (bytes int64, err error) {
+	err = s.db.Scan(ctx, s.db.Conn(ctx).NewSelect().Table("document_quota").ColumnExpr("COALESCE(MAX(bytes), 0)").
+		Where("user_id = ?", userID), &bytes)
+	return bytes, err
 }
 
 func (s Documents) Get(ctx context.Context, id string) (document.Document, error) {
@@ -134,15 +127,13 @@ func (s Documents) Change(ctx context.Context, id string,
 
 func (s Documents) List(ctx context.Context, q document.Query,
 	p page.Query[document.Place]) (page.Of[document.Document], error) {
-	return record.ListPage(ctx, s.db, documentList, p, documentOrder, documentFilters(q))
+	return record.ListPage(ctx, s.db, documentList, p, record.ByID, documentFilters(q))
 }
 
 func (s Documents) Owned(ctx context.Context, userID string, ids []string) (owned []string, err error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
-	err = s.db.Conn(ctx).NewSelect().Model((*documentRow)(nil)).Column("id").Where("user_id = ?", userID).
-		Where("id IN (?)", bun.List(ids)).Scan(ctx, &owned)
-	return owned, engine.Translate(err)
+	err = s.db.Scan(ctx, s.db.Conn(ctx).NewSelect().Table("document").Column("id").Where("user_id = ?", userID).
+		Where("id IN (?)", bun.List(ids)), &owned)
+	return owned, err
 }
 
 func (s Documents) Decide(ctx context.Context, d document.Decision) (changed []string, err error) {
@@ -162,9 +153,7 @@ func (s Documents) Decide(ctx context.Context, d document.Decision) (changed []s
 }
 
 func (s Documents) ReferencedPaths(ctx context.Context, paths []string) (named []string, err error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
-	q := s.db.Conn(ctx).NewSelect().Model((*documentRow)(nil)).Column("path")
-	err = record.Filtered(q, []record.Filter{record.Among("path", paths)}).Scan(ctx, &named)
-	return named, engine.Translate(err)
+	q := s.db.Conn(ctx).NewSelect().Table("document").Column("path")
+	err = s.db.Scan(ctx, record.Filtered(q, []record.Filter{record.Among("path", paths)}), &named)
+	return named, err
 }

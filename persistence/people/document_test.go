@@ -48,8 +48,7 @@ func documentRoundTrip(t *testing.T, s document.Store, _ commit.Committer) {
 		storetest.Same(t, got, d)
 	}
 	storetest.Wants(t, s.Add(t.Context(), full, 1, quotaBytes), fault.RecordAlreadyExist)
-	_, err := s.Get(t.Context(), "D99")
-	storetest.Wants(t, err, fault.RecordNotFound)
+	storetest.Wants(t, storetest.Err(s.Get(t.Context(), "D99")), fault.RecordNotFound)
 	storetest.Wants(t, storetest.Err(s.ByPath(t.Context(), "document/aa/bb")), fault.RecordNotFound)
 }
 
@@ -63,8 +62,7 @@ func documentChange(t *testing.T, s document.Store, _ commit.Committer) {
 	// These never change, or belong to the owner.
 	want.ID, want.UserID, want.MimeType, want.Path, want.Size = old.ID, old.UserID, old.MimeType, old.Path, old.Size
 	want.CreatedAt, want.OwnerName, want.OwnerKYC = old.CreatedAt, "", ""
-	got := storetest.Value(s.Get(t.Context(), "D01"))(t)
-	storetest.Same(t, got, want)
+	storetest.Same(t, storetest.Value(s.Get(t.Context(), "D01"))(t), want)
 	refusal := fault.New(fault.InvalidState, "no")
 	err := s.Change(t.Context(), "D01", func(d document.Document) (document.Document, error) { return d, refusal })
 	storetest.Wants(t, err, fault.InvalidState)

@@ -57,7 +57,6 @@ func dropdownChange(t *testing.T, s dropdown.Store, _ commit.Committer) {
 		return sent, nil
 	}))
 	for inactive, want := range map[bool][]dropdown.Option{false: {last}, true: {last, next}} {
-		got := storetest.Value(s.List(t.Context(), dropdown.Query{Inactive: inactive}))(t)
-		storetest.Same(t, got, want)
+		storetest.Same(t, storetest.Value(s.List(t.Context(), dropdown.Query{Inactive: inactive}))(t), want)
 	}
 }

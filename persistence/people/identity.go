@@ -48,10 +48,7 @@ type infoRow struct {
 
 // Any reports whether an account has stated its identity.
 func (s Identities) Any(ctx context.Context) (bool, error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
-	any, err := s.db.Conn(ctx).NewSelect().Table("user_identity").Exists(ctx)
-	return any, engine.Translate(err)
+	return engine.Read(ctx, s.db, s.db.Conn(ctx).NewSelect().Table("user_identity").Exists)
 }
 
 // Hashes whose first 64 bits are equal wait for each other too.
@@ -65,19 +62,12 @@ func (s Identities) Others(ctx context.Context, userID string, hashes ...string)
 		record.Where("id <> ?", userID))
 }
 
-func (s Identities) Hashed(ctx context.Context, after string, limit int) ([]identity.Hashed, error) {
-	var rows []struct {
-		ID, IdentityHash string
-		Number           []byte
-	}
-	err := s.db.Conn(ctx).NewSelect().TableExpr("users AS u").Column("u.id", "u.identity_hash", "i.number").
+func (s Identities) Hashed(ctx context.Context, after string, limit int) (all []identity.Hashed, err error) {
+	err = s.db.Scan(ctx, s.db.Conn(ctx).NewSelect().TableExpr("users AS u").
+		ColumnExpr("u.id AS user_id, u.identity_hash AS hash, i.number AS sealed").
 		Join("LEFT JOIN user_identity AS i ON i.user_id = u.id").Where("u.identity_hash <> ''").Where("u.id > ?", after).
-		Order("u.id").Limit(int64(limit)).Scan(ctx, &rows)
-	out := make([]identity.Hashed, len(rows))
-	for i, r := range rows {
-		out[i] = identity.Hashed{UserID: r.ID, Hash: r.IdentityHash, Sealed: r.Number}
-	}
-	return out, engine.Translate(err)
+		Order("u.id").Limit(int64(limit)), &all)
+	return all, err
 }
 
 func (s Identities) Rehash(ctx context.Context, userID, from, to string) error {

@@ -83,8 +83,7 @@ func TestIdentityColumns(t *testing.T) {
 		storetest.Must(t, s.Keep(ctx, "jane", identity.Person{}, []byte{1}))
 		storetest.Must(t, s.Keep(ctx, "jane", p, []byte{2}))
 		for _, i := range []identity.Info{{UserID: info.UserID}, info} {
-			_, err := s.Inform(ctx, i)
-			storetest.Must(t, err)
+			storetest.Must(t, storetest.Err(s.Inform(ctx, i)))
 		}
 		var kept identity.Person
 		storetest.Must(t, db.Conn(ctx).NewSelect().Table("user_identity").

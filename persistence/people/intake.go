@@ -102,8 +102,6 @@ func (s Intake) Taken(ctx context.Context, n intake.Names) (found intake.Names, 
 	if found.Phones, err = account.NewUsers(s.db).PhonesTaken(ctx, n.Phones); err != nil {
 		return found, err
 	}
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
 	for _, q := range []struct {
 		table, column string
 		names         []string
@@ -118,8 +116,8 @@ func (s Intake) Taken(ctx context.Context, n intake.Names) (found intake.Names, 
 		if q.table == "integration_claim" {
 			sel = sel.Where("kind = ?", string(integration.Users))
 		}
-		if err := sel.Scan(ctx, q.to); err != nil {
-			return found, engine.Translate(err)
+		if err := s.db.Scan(ctx, sel, q.to); err != nil {
+			return found, err
 		}
 	}
 	return found, nil
@@ -130,13 +128,11 @@ func (s Intake) ExternalIDs(ctx context.Context, userIDs []string) (map[string]s
 	if len(userIDs) == 0 {
 		return of, nil
 	}
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
 	var rows []struct{ RecordID, ExternalID string }
-	err := s.db.Conn(ctx).NewSelect().Table("integration_claim").Column("record_id", "external_id").
-		Where("kind = ?", string(integration.Users)).Where("record_id IN (?)", bun.List(userIDs)).Scan(ctx, &rows)
+	err := s.db.Scan(ctx, s.db.Conn(ctx).NewSelect().Table("integration_claim").Column("record_id", "external_id").
+		Where("kind = ?", string(integration.Users)).Where("record_id IN (?)", bun.List(userIDs)), &rows)
 	for _, r := range rows {
 		of[r.RecordID] = r.ExternalID
 	}
-	return of, engine.Translate(err)
+	return of, err
 }

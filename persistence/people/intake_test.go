@@ -1,7 +1,6 @@
 package people_test
 
 import (
-	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -31,50 +30,33 @@ var intakeStart = time.UnixMilli(1_700_000_000_123).UTC()
 
 // The progress is saved as written, one version after the other; an import that has not begun has version 0.
 func intakeProgress(t *testing.T, s intake.Store, c commit.Committer) {
-	got := storetest.Value(s.State(t.Context(), "a"))(t)
-	storetest.Same(t, got, intake.State{ID: "a"})
+	storetest.Same(t, storetest.Value(s.State(t.Context(), "a"))(t), intake.State{ID: "a"})
 	want := persistencetest.Whole(t, func(s *intake.State) { s.ID, s.Version, s.Cursor, s.Done = "a", 0, 10, false })
 	storetest.Must(t, c.Commit(t.Context(), intake.Save{State: want, At: intakeStart}))
 	for i := range int64(3) {
 		want.Version = i + 1
-		got := storetest.Value(s.State(t.Context(), "a"))(t)
-		storetest.Same(t, got, want)
+		storetest.Same(t, storetest.Value(s.State(t.Context(), "a"))(t), want)
 		want.Cursor, want.Imported, want.Refused, want.Done = want.Cursor+5, want.Imported+5, want.Refused+1, i == 2
 		storetest.Must(t, c.Commit(t.Context(), intake.Save{State: want, At: intakeStart}))
 	}
 	if got, _ := s.State(t.Context(), "a"); !got.Done || got.Cursor != 25 {
 		t.Errorf("%+v", got)
 	}
-	if got, _ := s.State(t.Context(), "b"); got.Version != 0 {
-		t.Errorf("another import: %+v", got)
-	}
+	storetest.Equal(t, storetest.Value(s.State(t.Context(), "b"))(t).Version, 0, "another import")
 }
 
 // Of processes that save one step of an import, the first as well as a later one, exactly one succeeds, and nothing of
 // the others is written.
 func intakeRace(t *testing.T, s intake.Store, c commit.Committer) {
 	for version := range int64(2) {
-		won := 0
-		results := make(chan error, 8)
-		for i := range 8 {
-			go func() {
-				state := intake.State{ID: "a", Version: version, StartedAt: intakeStart}
-				results <- c.Commit(t.Context(), intake.Save{State: state, At: intakeStart},
-					intake.Refuse{ImportID: "a", Refusal: intake.Refusal{Line: 100*version + int64(i) + 1, Reason: "x"}})
-			}()
-		}
-		for range 8 {
-			switch err := <-results; {
-			case err == nil:
-				won++
-			case !errors.Is(err, commit.ErrFenced):
-				t.Error(err)
-			}
-		}
-		list, err := s.Refusals(t.Context(), "a", 100*version, 100)
-		if won != 1 || len(list) != 1 || err != nil {
-			t.Errorf("version %d: %d of 8 saved, %d refusals, %v", version, won, len(list), err)
-		}
+		won := storetest.RaceOfFences(t, 8, func(i int) error {
+			state := intake.State{ID: "a", Version: version, StartedAt: intakeStart}
+			return c.Commit(t.Context(), intake.Save{State: state, At: intakeStart},
+				intake.Refuse{ImportID: "a", Refusal: intake.Refusal{Line: 100*version + int64(i) + 1, Reason: "x"}})
+		})
+		storetest.Equal(t, won, 1, "of 8 saved version", version)
+		list := storetest.Value(s.Refusals(t.Context(), "a", 100*version, 100))(t)
+		storetest.Equal(t, len(list), 1, "refusals of version", version)
 	}
 }
 
@@ -94,8 +76,7 @@ func intakeTaken(t *testing.T, s intake.Store, c commit.Committer) {
 	slices.Sort(got.Mails)
 	storetest.Same(t, got, intake.Names{Phones: []string{"+905321234567"}, Mails: []string{"a@example.test",
 		"b@example.test"}, ExternalIDs: []string{"x-u1"}})
-	none := storetest.Value(s.Taken(t.Context(), intake.Names{}))(t)
-	storetest.Same(t, none, intake.Names{})
+	storetest.Same(t, storetest.Value(s.Taken(t.Context(), intake.Names{}))(t), intake.Names{})
 	of := storetest.Value(s.ExternalIDs(t.Context(), []string{"u1", "u2", "u3"}))(t)
 	storetest.Same(t, of, map[string]string{"u1": "x-u1"})
 	if err := c.Commit(t.Context(), user.Add{User: user.User{ID: "u9", Email: "a@example.test"}}); fault.CodeOf(err) !=

@@ -22,25 +22,21 @@ func TestStandingStore(t *testing.T) {
 }
 
 func standingRoundTrip(t *testing.T, s standing.Store, c commit.Committer) {
-	got := storetest.Value(s.Get(t.Context(), "u1"))(t)
-	storetest.Same(t, got, standing.Standing{})
+	storetest.Same(t, storetest.Value(s.Get(t.Context(), "u1"))(t), standing.Standing{})
 	for _, want := range []standing.Standing{
 		persistencetest.Whole(t, func(s *standing.Standing) { s.UserID = "u1" }),
 		{UserID: "u1", Status: user.Active, By: "other", At: usertest.Now},
 	} {
 		storetest.Must(t, c.Commit(t.Context(), standing.Put{Standing: want}))
-		got := storetest.Value(s.Get(t.Context(), "u1"))(t)
-		storetest.Same(t, got, want)
+		storetest.Same(t, storetest.Value(s.Get(t.Context(), "u1"))(t), want)
 	}
 }
 
 func standingFindings(t *testing.T, s standing.Store, c commit.Committer) {
-	_, err := s.Finding(t.Context(), "f1")
-	storetest.Wants(t, err, fault.RecordNotFound)
+	storetest.Wants(t, storetest.Err(s.Finding(t.Context(), "f1")), fault.RecordNotFound)
 	f := persistencetest.Whole(t, func(f *standing.Finding) { f.ID = "f1" })
 	storetest.Must(t, c.Commit(t.Context(), standing.AddFinding{Finding: f}))
-	got := storetest.Value(s.Finding(t.Context(), "f1"))(t)
-	storetest.Same(t, got, f)
+	storetest.Same(t, storetest.Value(s.Finding(t.Context(), "f1"))(t), f)
 	storetest.Wants(t, c.Commit(t.Context(), standing.AddFinding{Finding: f}), fault.RecordAlreadyExist)
 }
 
@@ -51,8 +47,7 @@ func TestDecisionStore(t *testing.T) {
 }
 
 func lastDecision(t *testing.T, s kyc.Store, _ commit.Committer) {
-	_, err := s.Last(t.Context(), "u1", kyc.Identity)
-	storetest.Wants(t, err, fault.RecordNotFound)
+	storetest.Wants(t, storetest.Err(s.Last(t.Context(), "u1", kyc.Identity)), fault.RecordNotFound)
 	d := persistencetest.Whole(t, func(d *kyc.Decision) {
 		d.UserID, d.Kind = "u1", kyc.Identity
 		d.Reasons = map[string]any{"tr": "bulanık", "fields": []any{"front"}}
@@ -66,7 +61,6 @@ func lastDecision(t *testing.T, s kyc.Store, _ commit.Committer) {
 		storetest.Must(t, s.Add(t.Context(), a))
 	}
 	for _, want := range []kyc.Decision{next, other, address} {
-		got := storetest.Value(s.Last(t.Context(), want.UserID, want.Kind))(t)
-		storetest.Same(t, got, want)
+		storetest.Same(t, storetest.Value(s.Last(t.Context(), want.UserID, want.Kind))(t), want)
 	}
 }

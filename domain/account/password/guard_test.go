@@ -33,9 +33,7 @@ func try(t *testing.T, g *Guard, after time.Duration, prefix string) time.Durati
 func TestTenTriesInFifteenMinutes(t *testing.T) {
 	var g Guard
 	for i := range 10 {
-		if w := try(t, &g, time.Duration(i)*time.Minute, "a"); w != 0 {
-			t.Fatalf("try %d waits %v", i+1, w)
-		}
+		storetest.Equal(t, try(t, &g, time.Duration(i)*time.Minute, "a"), 0, "try", i+1, "waits")
 	}
 	for after, want := range map[time.Duration]time.Duration{
 		9 * time.Minute:                   6 * time.Minute,
@@ -46,9 +44,7 @@ func TestTenTriesInFifteenMinutes(t *testing.T) {
 	other := g
 	storetest.Equal(t, try(t, &other, 9*time.Minute, "b"), 0, "another prefix waits")
 	storetest.Equal(t, try(t, &g, 15*time.Minute, "a"), 0, "when the first try has left the window")
-	if w := try(t, &g, 15*time.Minute, "a"); w != time.Minute {
-		t.Errorf("the window rolls: %v, want the second try's minute", w)
-	}
+	storetest.Equal(t, try(t, &g, 15*time.Minute, "a"), time.Minute, "the window rolls: the second try's minute")
 }
 
 func TestSuccessesDoNotCount(t *testing.T) {
@@ -56,11 +52,7 @@ func TestSuccessesDoNotCount(t *testing.T) {
 	r := DefaultGuardRules()
 	for i := range 1000 {
 		now := t0.Add(time.Duration(i) * time.Second)
-		next, err := g.Charge(now, r, "office")
-		if err != nil {
-			t.Fatalf("login %d: %v", i, err)
-		}
-		g = next.Refund(now, r, "office")
+		g = storetest.Value(g.Charge(now, r, "office"))(t).Refund(now, r, "office")
 	}
 	if len(g.Tries) != 0 || len(g.Good) != 1 {
 		t.Errorf("%d tries, %d prefixes", len(g.Tries), len(g.Good))
@@ -81,20 +73,14 @@ func TestHundredTriesADay(t *testing.T) {
 	g, _ = g.Charge(t0.Add(-30*24*time.Hour), r, "old")
 	g = g.Refund(t0.Add(-30*24*time.Hour), r, "old")
 	for i := range 100 {
-		if w := try(t, &g, time.Duration(i)*time.Minute, fmt.Sprint("bot", i)); w != 0 {
-			t.Fatalf("try %d waits %v", i+1, w)
-		}
+		storetest.Equal(t, try(t, &g, time.Duration(i)*time.Minute, fmt.Sprint("bot", i)), 0, "try", i+1, "waits")
 	}
-	if w := try(t, &g, 100*time.Minute, "new"); w != 24*time.Hour-100*time.Minute {
-		t.Errorf("the hundred-and-first from a new prefix waits %v", w)
-	}
+	storetest.Equal(t, try(t, &g, 100*time.Minute, "new"), 24*time.Hour-100*time.Minute, "a new prefix waits")
 	if w := try(t, &g, 100*time.Minute, "old"); w == 0 {
 		t.Error("a login of thirty days ago makes a prefix known")
 	}
 	for i := range 10 {
-		if w := try(t, &g, 100*time.Minute, "home"); w != 0 {
-			t.Errorf("try %d from a known prefix waits %v", i+1, w)
-		}
+		storetest.Equal(t, try(t, &g, 100*time.Minute, "home"), 0, "try", i+1, "from a known prefix waits")
 	}
 	storetest.Equal(t, try(t, &g, 100*time.Minute, "home"), 15*time.Minute, "a known prefix has its own limit")
 	// The prefix is known for 30 days, but not one millisecond longer.
@@ -117,9 +103,7 @@ func TestReturnTakesOneTryBack(t *testing.T) {
 	if len(next.Tries) != 2 || next.Tries[0].Prefix != "a" || next.Tries[1].Prefix != "b" || len(next.Good) != 0 {
 		t.Errorf("%+v", next)
 	}
-	if again := next.Return("nobody"); len(again.Tries) != 2 {
-		t.Errorf("%+v", again)
-	}
+	storetest.Equal(t, len(next.Return("nobody").Tries), 2)
 }
 
 // The row of an account stays small whatever happens to it.
@@ -149,9 +133,7 @@ func TestClocksDisagree(t *testing.T) {
 		try(t, &g, time.Duration(10-i)*time.Hour, "a")
 	}
 	storetest.Equal(t, try(t, &g, 0, "a"), 15*time.Minute, "waits")
-	if w := try(t, &g, time.Hour+15*time.Minute-time.Millisecond, "a"); w != time.Millisecond {
-		t.Errorf("before the oldest leaves: %v", w)
-	}
+	storetest.Equal(t, try(t, &g, time.Hour+15*time.Minute-time.Millisecond, "a"), time.Millisecond, "the oldest stays")
 	storetest.Equal(t, try(t, &g, time.Hour+15*time.Minute, "a"), 0, "nine instants ahead and one that left")
 }
 
@@ -177,19 +159,13 @@ func TestLimit(t *testing.T) {
 	for _, n := range []int{1, 5, 1000} {
 		r, g := Limit(n, 10*time.Minute), Guard{}
 		for i := range n {
-			next, err := g.Charge(t0.Add(time.Duration(i)*time.Millisecond), r, "")
-			if err != nil {
-				t.Fatalf("%d of %d: %v", i+1, n, err)
-			}
-			g = next
+			g = storetest.Value(g.Charge(t0.Add(time.Duration(i)*time.Millisecond), r, ""))(t)
 		}
 		for _, c := range []struct {
 			at   time.Duration
 			code fault.Code
 		}{{time.Minute, fault.RateLimited}, {10*time.Minute - time.Millisecond, fault.RateLimited}, {10 * time.Minute, ""}} {
-			if _, err := g.Charge(t0.Add(c.at), r, ""); fault.CodeOf(err) != c.code {
-				t.Errorf("%d and one more after %v: %v", n, c.at, err)
-			}
+			storetest.Wants(t, storetest.Err(g.Charge(t0.Add(c.at), r, "")), c.code, n, "and one more after", c.at)
 		}
 	}
 }
@@ -222,9 +198,7 @@ func TestGuardCannotBeRead(t *testing.T) {
 				t.Errorf("%s: stored %+v, %d accounts are remembered", key, r.guards, len(g.accounts))
 			}
 			g.store = r
-			if _, err := g.Charge(t.Context(), "u", "p", "former"); err != nil {
-				t.Errorf("%s, after the failure: %v", key, err)
-			}
+			storetest.Must(t, storetest.Err(g.Charge(t.Context(), "u", "p", "former")))
 		}
 	})
 }
@@ -249,9 +223,7 @@ func TestOneRegionDoesNotCloseAccount(t *testing.T) {
 			storetest.Equal(t, try(t, &g, 200*time.Minute, owner), 0, name, "the owner at a new place waits")
 		}
 		// The first of the twenty was at 0.
-		if w := try(t, &g, 24*time.Hour-time.Minute, prefix(250)); w != time.Minute {
-			t.Errorf("%s: its next try waits %v", name, w)
-		}
+		storetest.Equal(t, try(t, &g, 24*time.Hour-time.Minute, prefix(250)), time.Minute, name, "its next try waits")
 		storetest.Equal(t, try(t, &g, 24*time.Hour, prefix(250)), 0, name, "a day later it waits")
 	}
 }
@@ -267,9 +239,7 @@ func TestFiveRegionsCloseAnAccount(t *testing.T) {
 			t.Fatalf("closed after %d tries", len(g.Tries))
 		}
 		for i := range 20 {
-			if w := try(t, &g, 0, fmt.Sprintf("203.0.%d.%d/32", region, i)); w != 0 {
-				t.Fatalf("try %d of region %d waits %v", i, region, w)
-			}
+			storetest.Equal(t, try(t, &g, 0, fmt.Sprintf("203.0.%d.%d/32", region, i)), 0, "try", i, "of region", region)
 		}
 	}
 	if !g.Closed(t0, r) || g.Closed(t0.Add(24*time.Hour), r) {
@@ -310,9 +280,7 @@ func TestKnownRegionDoesNotCloseAccount(t *testing.T) {
 	g = g.Refund(t0, r, "198.51.100.7/32")
 	for i := range 300 {
 		at := time.Duration(i) * 90 * time.Second
-		if w := try(t, &g, at, "198.51.100.7/32"); w != 0 {
-			t.Fatalf("its try %d waits %v", i, w)
-		}
+		storetest.Equal(t, try(t, &g, at, "198.51.100.7/32"), 0, "its try", i, "waits")
 		if g.Closed(t0.Add(at), r) || g.wait(t0.Add(at), r, "203.0.113.9/32") != 0 {
 			t.Fatalf("closed for a new place after %d tries of a known one", i+1)
 		}

@@ -67,12 +67,9 @@ func TestHashAndVerify(t *testing.T) {
 	if right, stale, err := h.Verify(ctx, "anything", ""); right || stale || err != nil {
 		t.Errorf("without an account: right %v, stale %v, %v", right, stale, err)
 	}
-	if _, err := h.Hash(ctx, "\xff"); err == nil {
-		t.Error("text that is not UTF-8 was hashed")
-	}
-	if _, err := NewHasher(HasherOptions{Params: Params{MemoryKiB: 4, Passes: 1, Lanes: 1}}); err == nil {
-		t.Error("too little memory was accepted")
-	}
+	storetest.Fails(t, storetest.Err(h.Hash(ctx, "\xff")), "", "text that is not UTF-8")
+	little := HasherOptions{Params: Params{MemoryKiB: 4, Passes: 1, Lanes: 1}}
+	storetest.Fails(t, storetest.Err(NewHasher(little)), "", "too little memory")
 }
 
 // from returns a caller of site i.
@@ -92,12 +89,8 @@ func TestPlacesAreBounded(t *testing.T) {
 	}
 	places[0].Leave()
 	places[0].Leave()
-	if _, err := h.Admit(from(4)); err != nil {
-		t.Errorf("after one left: %v", err)
-	}
-	if _, err := h.Admit(from(5)); err == nil {
-		t.Error("leaving twice made room twice")
-	}
+	storetest.Wants(t, storetest.Err(h.Admit(from(4))), "", "after one left")
+	storetest.Fails(t, storetest.Err(h.Admit(from(5))), "", "after one left twice")
 	if h.Waiting() != 3 || h.Running() != 0 || h.Refused() != 2 {
 		t.Errorf("%d waiting, %d running, %d refused", h.Waiting(), h.Running(), h.Refused())
 	}
@@ -169,9 +162,7 @@ func TestWaitEnds(t *testing.T) {
 		}
 		storetest.Equal(t, h.places.waiting(), 0, "are still in the queue")
 		h.done(held)
-		if _, err := h.Hash(t.Context(), "kedi7şeker"); err != nil {
-			t.Errorf("afterwards: %v", err)
-		}
+		storetest.Must(t, storetest.Err(h.Hash(t.Context(), "kedi7şeker")))
 		if _, err := h.Hash(ctx, "kedi7şeker"); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("a caller that has gone took a slot: %v", err)
 		}
@@ -228,9 +219,7 @@ func TestLargeHashesAreNotKept(t *testing.T) {
 func TestTrim(t *testing.T) {
 	h := small(t, HasherOptions{})
 	for range 2 {
-		if _, err := h.Hash(t.Context(), "kedi7şeker"); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, storetest.Err(h.Hash(t.Context(), "kedi7şeker")))
 		a := h.arenas[0]
 		h.Trim()
 		if len(h.arenas) != 0 || a.Size() != 0 {
@@ -243,9 +232,7 @@ func TestTrim(t *testing.T) {
 func TestKeptMemoryIsWiped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := small(t, HasherOptions{})
-		if _, err := h.Hash(t.Context(), "kedi7şeker"); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, storetest.Err(h.Hash(t.Context(), "kedi7şeker")))
 		used := func() bool {
 			blocks := reflect.ValueOf(h.arenas[0]).Elem().FieldByName("blocks")
 			for i := range blocks.Len() {

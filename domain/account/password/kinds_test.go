@@ -30,20 +30,14 @@ func TestKinds(t *testing.T) {
 		if err != nil || errParse != nil || kind.String() != want || again != kind {
 			t.Errorf("%s: %v, %v; %v, %v", want, kind, err, again, errParse)
 		}
-		if decoy, err := KindOf(kind.decoy()); decoy != kind || err != nil {
-			t.Errorf("%s: the decoy is %v, %v", want, decoy, err)
-		}
+		storetest.Equal(t, storetest.Value(KindOf(kind.decoy()))(t), kind, want)
 	}
 	for _, text := range []string{"", "+", "bcrypt$r=10", "bcrypt$r=99+", "x+", "+m=64,t=0,p=1", "+m=64,t=01,p=1",
 		"+m=64,t=1,p=1+", "bcrypt$r=10+x"} {
-		if k, err := ParseKind(text); err == nil {
-			t.Errorf("%q is %+v", text, k)
-		}
+		storetest.Fails(t, storetest.Err(ParseKind(text)), "", text)
 	}
 	for _, text := range []string{"", "x", "$imported$nonsense"} {
-		if k, err := KindOf(text); err == nil {
-			t.Errorf("%q is %+v", text, k)
-		}
+		storetest.Fails(t, storetest.Err(KindOf(text)), "", text)
 	}
 }
 
@@ -122,9 +116,7 @@ func TestWorkOfLogins(t *testing.T) {
 		of[p.Work()], share[p.Work()] = p.Kind, float64(p.Accounts)/1000
 		stored := p.decoy() // as an account has it
 		for i := range logins {
-			if got := work(fmt.Sprint("known", i), stored); got != p.Work() {
-				t.Fatalf("%v: %d units with an account, want %d", p.Kind, got, p.Work())
-			}
+			storetest.Equal(t, work(fmt.Sprint("known", i), stored), p.Work(), p.Kind, "with an account")
 		}
 	}
 	first, count := map[string]uint64{}, map[uint64]int{}

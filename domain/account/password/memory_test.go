@@ -37,10 +37,7 @@ func TestMemoryOfManyChanges(t *testing.T) {
 		}
 		return err
 	}
-	stored, err := h.Hash(t.Context(), "kedi7şeker")
-	if err != nil {
-		t.Fatal(err)
-	}
+	stored := storetest.Value(h.Hash(t.Context(), "kedi7şeker"))(t)
 	h.arenas = nil // the memory left by the first hash counts too
 	var before, after runtime.MemStats
 	runtime.GC()
@@ -48,9 +45,7 @@ func TestMemoryOfManyChanges(t *testing.T) {
 	var wg sync.WaitGroup
 	for range changes {
 		wg.Go(func() {
-			if err := change(stored); err != nil {
-				t.Error(err)
-			}
+			storetest.Wants(t, change(stored), "")
 		})
 	}
 	wg.Wait()
@@ -62,9 +57,7 @@ func TestMemoryOfManyChanges(t *testing.T) {
 		t.Errorf("afterwards %d run and %d arenas are kept", h.running, len(h.arenas))
 	}
 	for _, a := range h.arenas {
-		if a.Size() != memory {
-			t.Errorf("a slot keeps %d bytes, want %d", a.Size(), memory)
-		}
+		storetest.Equal(t, a.Size(), memory, "bytes that a slot keeps")
 	}
 }
 
@@ -90,9 +83,7 @@ func TestOverflowIsRefusedAtNoCost(t *testing.T) {
 	for _, p := range places {
 		p.Leave()
 	}
-	if h.Waiting() != 0 {
-		t.Errorf("%d still hold a place", h.Waiting())
-	}
+	storetest.Equal(t, h.Waiting(), 0, "still hold a place")
 }
 
 // Every proposed set is valid and not weaker than the default.
@@ -106,9 +97,7 @@ func TestCandidatesAreStrong(t *testing.T) {
 
 // Two passes over 19 MiB read a block and write one, and then read another one too.
 func TestTraffic(t *testing.T) {
-	if got, want := DefaultParams().Traffic(), float64((2+3)*19<<20); got != want {
-		t.Errorf("a guess moves %.0f bytes, want %.0f", got, want)
-	}
+	storetest.Equal(t, DefaultParams().Traffic(), float64((2+3)*19<<20), "bytes that a guess moves")
 }
 
 func TestServed(t *testing.T) {
@@ -128,7 +117,5 @@ func TestMeasureEndsWithItsContext(t *testing.T) {
 		t.Errorf("%v, %v", took, err)
 	}
 	cancel()
-	if _, err := Measure(ctx, cheap, 2, time.Hour); err == nil {
-		t.Error("measured after the end of its context")
-	}
+	storetest.Fails(t, storetest.Err(Measure(ctx, cheap, 2, time.Hour)), "", "after the end of its context")
 }

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/crypto/argon2"
 
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
 )
 
 func TestPolicy(t *testing.T) {
@@ -57,9 +58,7 @@ func TestPolicy(t *testing.T) {
 			t.Errorf("the message shows the password: %v", err)
 		}
 	}
-	if err := DefaultPolicy().Check("05321234567x1", Personal{}); err != nil {
-		t.Errorf("an account without phone and mail: %v", err)
-	}
+	storetest.Must(t, DefaultPolicy().Check("05321234567x1", Personal{})) // an account without phone and mail
 }
 
 // The search depends on the order of the list, and the list matches its description. The spellings of a Turkish word
@@ -91,9 +90,7 @@ func TestCommonList(t *testing.T) {
 	}
 	for text, want := range map[string]string{"ıİîÎ": "iiii", "şŞğĞçÇ": "ssggcc", "üÜûÛ": "uuuu",
 		"öÖâÂ": "ooaa", "AZaz": "azaz", "@[`{09é": "@[`{09é"} {
-		if got := fold(text); got != want {
-			t.Errorf("%s: %s, want %s", text, got, want)
-		}
+		storetest.Equal(t, fold(text), want, text)
 	}
 }
 
@@ -117,9 +114,7 @@ func TestParseForeignHashes(t *testing.T) {
 
 func TestParseRefuses(t *testing.T) {
 	good := "$argon2id$v=19$m=64,t=1,p=1$MDEyMzQ1Njc4OWFiY2RlZg$MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY"
-	if _, err := parse(good); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, storetest.Err(parse(good)))
 	for _, change := range [][2]string{
 		{"argon2id", "argon2i"}, {"v=19", "v=16"}, {"$v=19", ""}, {"m=64", "m=064"}, {"m=64", "m=+64"}, {"m=64", "m=4"},
 		{"m=64", "m=5000000"},

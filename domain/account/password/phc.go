@@ -5,14 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"castellan/domain/account/password/argon2id"
 )
 
 // Params are the cost parameters of a hash.
-type Params struct {
-	MemoryKiB uint32
-	Passes    uint32
-	Lanes     uint8
-}
+type Params argon2id.Params
 
 // DefaultParams returns the parameters of D-PWD-05: 19 MiB, two passes, one lane.
 func DefaultParams() Params { return Params{MemoryKiB: 19 * 1024, Passes: 2, Lanes: 1} }

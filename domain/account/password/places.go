@@ -133,9 +133,8 @@ func (p *places) next() *waiter {
 
 // turns holds lines of sites that are served one after the other.
 type turns struct {
-	lines   map[string]*line
-	order   list.List // of *line, the next one first; each has waiters
-	waiting int
+	lines map[string]*line
+	order list.List // of *line, the next one first; each has waiters
 }
 
 type line struct {
@@ -157,7 +156,6 @@ func (t *turns) wait(w *waiter) *waiter {
 		t.lines[site] = l
 	}
 	w.line, w.at = l, l.waiters.PushBack(w)
-	t.waiting++
 	return w
 }
 
@@ -176,7 +174,6 @@ func (t *turns) next() *waiter {
 func (w *waiter) giveUp() {
 	l, t := w.line, w.line.of
 	l.waiters.Remove(w.at)
-	t.waiting--
 	if l.waiters.Len() == 0 {
 		t.order.Remove(l.at)
 		delete(t.lines, l.site)

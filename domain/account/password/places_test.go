@@ -11,11 +11,19 @@ import (
 	"time"
 
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
 )
 
 const turnTime = 75 * time.Millisecond // of a hash
 
-func (p *places) waiting() int { return p.turns[known].waiting + p.turns[others].waiting }
+func (p *places) waiting() (n int) {
+	for _, t := range p.turns {
+		for _, l := range t.lines {
+			n += l.waiters.Len()
+		}
+	}
+	return n
+}
 
 // hash holds a slot for the duration of a hash.
 func (h *Hasher) hash(ctx context.Context, who Caller) error {
@@ -47,19 +55,13 @@ func admitAll(h *Hasher, c Caller) (n int) {
 // A site may use every free place; an eighth more is reserved for known callers.
 func TestFreePlaces(t *testing.T) {
 	h := small(t, HasherOptions{Slots: 1, Queue: 127})
-	if n := admitAll(h, Caller{Site: "a"}); n != 128 {
-		t.Errorf("one site took %d of 128 places", n)
-	}
-	if n := admitAll(h, Caller{Site: "b"}); n != 0 {
-		t.Errorf("no place is free and no caller waits: a stranger took %d", n)
-	}
+	storetest.Equal(t, admitAll(h, Caller{Site: "a"}), 128, "places of one site")
+	storetest.Equal(t, admitAll(h, Caller{Site: "b"}), 0, "places of a stranger if none is free")
 	if n := admitAll(h, knownAt("c")); n != 16 || h.Full("d") == nil {
 		t.Errorf("known callers took %d of the last 16", n)
 	}
 	h = small(t, HasherOptions{Slots: 1, Queue: 127})
-	if n := admitAll(h, own); n != 144 {
-		t.Errorf("the service's own work had %d places", n)
-	}
+	storetest.Equal(t, admitAll(h, own), 144, "places of the service itself")
 }
 
 // The displaced caller gets its error at once.
@@ -74,16 +76,12 @@ func TestDisplacedCaller(t *testing.T) {
 		}
 		select {
 		case err := <-answers[2]:
-			if fault.CodeOf(err) != fault.Overloaded {
-				t.Errorf("the newest of three: %v", err)
-			}
+			storetest.Wants(t, err, fault.Overloaded, "the newest of three")
 		default:
 			t.Error("the newest of three was not displaced")
 		}
 		for _, i := range []int{0, 1, 3} {
-			if err := <-answers[i]; err != nil {
-				t.Errorf("caller %d: %v", i, err)
-			}
+			storetest.Wants(t, <-answers[i], "", "caller", i)
 		}
 		if h.Refused() != 1 || h.places.admitted != 0 || len(h.places.held) != 0 {
 			t.Errorf("%d refused, %d still admitted, %v", h.Refused(), h.places.admitted, h.places.held)

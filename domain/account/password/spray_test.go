@@ -67,13 +67,11 @@ func TestSprayClosesASite(t *testing.T) {
 	s.now = s.now.Add(30 * time.Second)
 	s.wrong(t, one)
 	s.waits(t, one, 30*time.Second)
-	if s.wrong(t, other, other, other); len(s.closed) != 2 {
-		t.Errorf("closed: %v", s.closed)
-	}
+	s.wrong(t, other, other, other)
+	storetest.Equal(t, len(s.closed), 2, s.closed)
 	s.now = s.now.Add(10 * time.Minute)
-	if s.wrong(t, neighbour, neighbour, neighbour); len(s.closed) != 1 {
-		t.Errorf("the ended ones are kept: %v", s.closed)
-	}
+	s.wrong(t, neighbour, neighbour, neighbour)
+	storetest.Equal(t, len(s.closed), 1, s.closed)
 }
 
 // A caller whom the account knows is not refused, and neither is an exempt address.
@@ -87,9 +85,7 @@ func TestSprayKnowsCallers(t *testing.T) {
 		storetest.Wants(t, s.Judge(guard, DefaultGuardRules(), client.From(netip.MustParseAddr(ip))), want)
 	}
 	s.Wrong(t.Context(), client.Origin{})
-	if err := s.Judge(Guard{}, DefaultGuardRules(), client.Origin{}); err != nil {
-		t.Errorf("without an address: %v", err)
-	}
+	storetest.Must(t, s.Judge(Guard{}, DefaultGuardRules(), client.Origin{})) // without an address
 }
 
 // away is a limiter that cannot count.
@@ -165,10 +161,8 @@ func TestRefundAlone(t *testing.T) {
 		"lost": {[]error{errLost}, errLost, 1}, "lost at the second": {[]error{commit.ErrFenced, errLost}, errLost, 1},
 	} {
 		g, r := keeper()
-		a, err := g.Charge(t.Context(), "u", "p")
-		storetest.Must(t, err)
-		_, err = a.Refund(t.Context())
-		storetest.Must(t, err)
+		a := storetest.Value(g.Charge(t.Context(), "u", "p"))(t)
+		storetest.Must(t, storetest.Err(a.Refund(t.Context())))
 		g.commit = &failing{r, c.fail}
 		if err := a.RefundAlone(t.Context()); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v", name, err)

@@ -94,9 +94,7 @@ func TestKYCApproved(t *testing.T) {
 // Names compare without case, and the four Turkish letters i are one.
 func TestFoldName(t *testing.T) {
 	for _, same := range [][2]string{{"IŞIK", "ışık"}, {"İrem", "irem"}, {"ÇAĞRI", "çağri"}, {"e\u0301", "É"}} {
-		if a, b := user.FoldName(same[0]), user.FoldName(same[1]); a != b {
-			t.Errorf("%q is %q and %q is %q", same[0], a, same[1], b)
-		}
+		storetest.Equal(t, user.FoldName(same[0]), user.FoldName(same[1]), same)
 	}
 	if user.FoldName("Şahin") == user.FoldName("Sahin") {
 		t.Error("ş and s are one letter")

@@ -226,14 +226,7 @@ func asciiDomain(mail string) string {
 	return mail[:at+1] + ascii
 }
 
-func digits(s string) bool {
-	for i := range len(s) {
-		if s[i] < '0' || s[i] > '9' {
-			return false
-		}
-	}
-	return true
-}
+func digits(s string) bool { return strings.Trim(s, "0123456789") == "" }
 
 // CheckNames trims a name and a surname, and returns their faults. Either may be blank.
 func CheckNames(name, surname *string) (problems []fault.Problem) {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
 )
 
 func TestCanonicalIsOneSpelling(t *testing.T) {
@@ -28,9 +29,7 @@ func TestCanonicalByCountry(t *testing.T) {
 		{"7", "+7 800 123 45 67", "+78001234567"}, {"36", "06 20 123 4567", "+36201234567"},
 		{"39", "0039 06 1234 5678", "+390612345678"}, {"1684", "6331234", "+16846331234"}, {"999", "01234", "+99901234"},
 	} {
-		if got, err := Canonical(c.dial, c.number); err != nil || got != c.want {
-			t.Errorf("%s %s: %q, %v; want %s", c.dial, c.number, got, err, c.want)
-		}
+		storetest.Equal(t, storetest.Value(Canonical(c.dial, c.number))(t), c.want, c.dial, c.number)
 	}
 }
 
@@ -79,9 +78,7 @@ func TestLookUp(t *testing.T) {
 	}
 	for e164, want := range map[string]string{"+2250707070707": "+225707070707", "+79121234567": "+79121234567",
 		"+900000000001": "+900000000001"} {
-		if got := FormerOf(e164); got != want {
-			t.Errorf("%s: %s, want %s", e164, got, want)
-		}
+		storetest.Equal(t, FormerOf(e164), want, e164)
 	}
 }
 
@@ -93,17 +90,13 @@ func TestCanonicalMail(t *testing.T) {
 		"a@مثال.إختبار":  "a@xn--mgbh0fb.xn--kgbechtv", "a@xn--mller-kva.de": "a@xn--mller-kva.de",
 		strings.Repeat("a", 248) + "@bb.co": strings.Repeat("a", 248) + "@bb.co", // 254 bytes
 	} {
-		if got, err := CanonicalMail(in); err != nil || got != want {
-			t.Errorf("%q: %q, %v", in, got, err)
-		}
+		storetest.Equal(t, storetest.Value(CanonicalMail(in))(t), want, in)
 	}
 	for _, in := range []string{"", "a", "@b.co", "a@", "a@b@c.co", "a b@c.co", "a@b..co", "a@.co", "a@b.", "a\x00@b.co",
 		"a@b.co\r\nbcc:x", "\"a\"@b.co",
 		"ａ@b.co", "a@ﬁn.co", "İ@b.co", "ü@b.co", "a@ü\u200b.co", "a@ü\u200d.co", "a@-ü.co", "a@ü..co", "a@ｂ.co", "a@ü_b.co",
 		"a@b@ü.co", strings.Repeat("a", 249) + "@bb.co"} {
-		if got, err := CanonicalMail(in); fault.CodeOf(err) != fault.InvalidField {
-			t.Errorf("%q: %q, %v", in, got, err)
-		}
+		storetest.Wants(t, storetest.Err(CanonicalMail(in)), fault.InvalidField, in)
 	}
 }
 
@@ -120,22 +113,16 @@ func FuzzPhoneCanon(f *testing.F) {
 			t.Fatalf("%q %q: %q", dial, number, got)
 		}
 		code, _ := DialCode(dial)
-		if again, err := Canonical(code, got); err != nil || again != got {
-			t.Fatalf("%q is not stable: %q, %v", got, again, err)
-		}
+		storetest.Equal(t, storetest.Value(Canonical(code, got))(t), got)
 	})
 }
 
 func TestAddValidate(t *testing.T) {
 	ok := Add{User: User{Phone: "+905321234567", Email: "a@b.co"}}
-	if err := ok.Validate(); err != nil {
-		t.Error(err)
-	}
+	storetest.Must(t, ok.Validate())
 	for _, bad := range []User{{}, {Phone: "905321234567"}, {Phone: "+"}, {Phone: "+90 5"}, {Email: "A@b.co"},
 		{Email: "a"}, {Phone: "+905321234567", Email: " a@b.co"}} {
-		if err := (Add{User: bad}).Validate(); fault.CodeOf(err) != fault.InvalidField {
-			t.Errorf("%+v: %v", bad, err)
-		}
+		storetest.Wants(t, (Add{User: bad}).Validate(), fault.InvalidField, bad)
 	}
 }
 

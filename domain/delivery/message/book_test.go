@@ -44,9 +44,7 @@ func TestCodeMessages(t *testing.T) {
 		}
 		m = b.Render(message.MAIL, message.OTP, lang, "a@example.com", code(titles[lang]))
 		storetest.Equal(t, m.Subject, subject[lang], lang, "subject")
-		if strings.Contains(m.Subject, "012345") {
-			t.Errorf("%s: the subject, which servers log, holds the code", lang)
-		}
+		storetest.Lacks(t, m.Subject, "012345", lang)
 		shown, direction := "\n012345\n", `<html dir="ltr" lang="`+lang+`">`
 		inHTML := ">012345<"
 		if lang == "ar" {
@@ -58,9 +56,7 @@ func TestCodeMessages(t *testing.T) {
 			m.HTML: {direction, inHTML, titles[lang], `<meta charset="utf-8">`},
 		} {
 			for _, w := range want {
-				if !strings.Contains(part, w) {
-					t.Errorf("%s: %q is missing in %q", lang, w, part)
-				}
+				storetest.Contains(t, part, w, lang)
 			}
 		}
 		wellFormed(t, m.HTML)
@@ -102,9 +98,7 @@ func TestNotices(t *testing.T) {
 				t.Errorf("%s %s: %q %q", kind, lang, m.Subject, m.Text)
 			}
 			bodies[m.Text] = true
-			if !strings.Contains(m.HTML, m.Subject) {
-				t.Errorf("%s %s: html without the title", kind, lang)
-			}
+			storetest.Contains(t, m.HTML, m.Subject, kind, lang)
 			wellFormed(t, m.HTML)
 			s := b.Render(message.SMS, string(kind), lang, "+905321234567", v)
 			code := b.Render(message.SMS, message.OTP, lang, "+905321234567", v) // the fallback for a missing template
@@ -140,9 +134,7 @@ func TestLanguageFallback(t *testing.T) {
 		{"region", "pt-br", "pt-BR"}, {"region", "pt-PT", "pt"}, {"region", "xx", "pt-BR"},
 		{"no such name", "ar", "ar"}, {"", "tr", "tr"},
 	} {
-		if got := b.Render(message.SMS, c.name, c.ask, "", code("x")).Language; got != c.want {
-			t.Errorf("%q in %q: got %q, want %q", c.name, c.ask, got, c.want)
-		}
+		storetest.Equal(t, b.Render(message.SMS, c.name, c.ask, "", code("x")).Language, c.want, c.name, "in", c.ask)
 	}
 	if m := b.Render("PUSH", "no such name", "tr", "x",
 		code("Giriş")); m.Text != "Castellan: Giriş kodu 012345 (2 dakika). Paylaşmayın." || m.Channel != "PUSH" {
@@ -163,24 +155,21 @@ func TestCustomTemplates(t *testing.T) {
 			Text: "{{otp}}|{{action}}|{{expire}}|{{brand}}|{{device}}|{{ip}}|{{time}}"},
 	)
 	v := code("x")
-	if m := b.Render(message.SMS, message.OTP, "en", "", v); m.Text != "mine 012345" {
-		t.Errorf("a built-in template was not replaced: %q", m.Text)
+	for _, c := range []struct {
+		channel        message.Channel
+		name, language string
+		values         message.Values
+		want           string
+	}{
+		{message.SMS, message.OTP, "en", v, "mine 012345"}, // replaces a built-in one
+		{message.SMS, "notice", "en", v, "mine 012345"},    // has no code
+		{message.SMS, "notice", "en", nil, "no code here"},
+		{message.MAIL, "half", "en", v, "whole 012345"}, // readers of the HTML would not see the code
+		{message.SMS, "bound", "ar", v, "رمز \u200e012345\u200e\n\n@id.example.com #012345"},
+	} {
+		storetest.Equal(t, b.Render(c.channel, c.name, c.language, "", c.values).Text, c.want, c.name)
 	}
-	if m := b.Render(message.SMS, message.OTP, "tr", "", v); m.Language != "tr" {
-		t.Errorf("the other languages of a replaced template are missing: %q", m.Text)
-	}
-	if m := b.Render(message.SMS, "notice", "en", "", v); m.Text != "mine 012345" {
-		t.Errorf("a template without the code carried one: %q", m.Text)
-	}
-	if m := b.Render(message.SMS, "notice", "en", "", nil); m.Text != "no code here" {
-		t.Errorf("a notice: %q", m.Text)
-	}
-	if m := b.Render(message.MAIL, "half", "en", "", v); m.Text != "whole 012345" {
-		t.Errorf("html readers would not see the code: %q", m.Text)
-	}
-	if m := b.Render(message.SMS, "bound", "ar", "", v); m.Text != "رمز \u200e012345\u200e\n\n@id.example.com #012345" {
-		t.Errorf("domain-bound line: %q", m.Text)
-	}
+	storetest.Equal(t, b.Render(message.SMS, message.OTP, "tr", "", v).Language, "tr", "another language")
 	m := b.Render(message.MAIL, "all", "en", "", message.Values{
 		"otp": "1", "action": "a", "expire": "until noon", "device": "d", "ip": "192.0.2.1", "time": "t", "brand": "other",
 		"x": "y"})
@@ -196,12 +185,8 @@ func TestValuesAreNotInterpreted(t *testing.T) {
 	b := book(t)
 	v := message.Values{"otp": "{{action}}", "action": `<b onclick="x">&'{{otp}}{{brand}}</b>`, "expire": "{{otp}}"}
 	m := b.Render(message.MAIL, message.OTP, "en", "", v)
-	if !strings.Contains(m.Text, "Your code for "+v["action"]+":\n\n{{action}}\n\nIt is valid for {{otp}}.") {
-		t.Errorf("text: %q", m.Text)
-	}
-	if !strings.Contains(m.HTML, "Your code for &lt;b onclick=&#34;x&#34;&gt;&amp;&#39;{{otp}}{{brand}}&lt;/b&gt;:") {
-		t.Errorf("html: %q", m.HTML)
-	}
+	storetest.Contains(t, m.Text, "Your code for "+v["action"]+":\n\n{{action}}\n\nIt is valid for {{otp}}.")
+	storetest.Contains(t, m.HTML, "Your code for &lt;b onclick=&#34;x&#34;&gt;&amp;&#39;{{otp}}{{brand}}&lt;/b&gt;:")
 	wellFormed(t, m.HTML)
 
 	b = storetest.Value(message.NewBook(`A&B <"{{otp}}">`, nil))(t)
@@ -243,31 +228,21 @@ func TestNewBookRefuses(t *testing.T) {
 		x := good
 		change(&x)
 		b, err := message.NewBook("Castellan", []message.Template{good, x})
-		if err == nil || b != nil || !strings.Contains(err.Error(), part) {
-			t.Errorf("want %q, got %v", part, err)
+		if storetest.Fails(t, err, part); b != nil {
+			t.Errorf("%s: there is a book", part)
 		}
-		if x.Validate() == nil {
-			t.Errorf("%s: Validate found nothing", part)
-		}
+		storetest.Fails(t, x.Validate(), part)
 	}
 	twice := good
 	twice.Language = "EN"
-	if _, err := message.NewBook("Castellan", []message.Template{good, twice}); err == nil ||
-		!strings.Contains(err.Error(), "given twice") {
-		t.Errorf("twice: %v", err)
-	}
+	storetest.Fails(t, storetest.Err(message.NewBook("Castellan", []message.Template{good, twice})), "given twice")
 	_, err := message.NewBook("Castellan", []message.Template{{Name: "first"}, {Name: "second"}})
-	if err == nil || !strings.Contains(err.Error(), `"first"`) || !strings.Contains(err.Error(), `"second"`) {
-		t.Errorf("all faults at once: %v", err)
-	}
+	storetest.Fails(t, err, `"first"`)
+	storetest.Fails(t, err, `"second"`)
 	for _, brand := range []string{"", "a\nb", "\xff", strings.Repeat("x", 65)} {
-		if _, err := message.NewBook(brand, nil); err == nil {
-			t.Errorf("brand %q was accepted", brand)
-		}
+		storetest.Fails(t, storetest.Err(message.NewBook(brand, nil)), "brand must have", brand)
 	}
-	if _, err := message.NewBook(strings.Repeat("x", 64), nil); err != nil {
-		t.Error(err)
-	}
+	storetest.Must(t, storetest.Err(message.NewBook(strings.Repeat("x", 64), nil)))
 	for most, set := range map[int]func(x *message.Template, text string){
 		128:      func(x *message.Template, text string) { x.Name = text },
 		512:      func(x *message.Template, text string) { x.Subject = text },

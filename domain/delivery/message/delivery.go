@@ -43,27 +43,23 @@ func (e *DeliveryError) Error() string {
 // Unwrap returns the cause.
 func (e *DeliveryError) Unwrap() error { return e.Err }
 
+// failed returns the failed delivery that err reports; the zero value if it reports none.
+func failed(err error) DeliveryError {
+	if d, ok := errors.AsType[*DeliveryError](err); ok {
+		return *d
+	}
+	return DeliveryError{}
+}
+
 // IsPermanent reports whether err forbids a repeat. An error that is not a DeliveryError counts as temporary: a
 // repeat carries the same key.
-func IsPermanent(err error) bool {
-	var d *DeliveryError
-	return errors.As(err, &d) && d.Permanent
-}
+func IsPermanent(err error) bool { return failed(err).Permanent }
 
 // IsUnsent reports whether the message was certainly not accepted.
-func IsUnsent(err error) bool {
-	var d *DeliveryError
-	return errors.As(err, &d) && (d.Permanent || d.Unsent)
-}
+func IsUnsent(err error) bool { return failed(err).Unsent || IsPermanent(err) }
 
 // IsGone reports whether the destination no longer exists.
-func IsGone(err error) bool {
-	var d *DeliveryError
-	return errors.As(err, &d) && d.Permanent && d.Gone
-}
+func IsGone(err error) bool { return failed(err).Gone && IsPermanent(err) }
 
 // IsTimeout reports whether the receiver did not answer in time.
-func IsTimeout(err error) bool {
-	var d *DeliveryError
-	return errors.As(err, &d) && d.Timeout
-}
+func IsTimeout(err error) bool { return failed(err).Timeout }

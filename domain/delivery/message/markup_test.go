@@ -1,6 +1,10 @@
 package message
 
-import "testing"
+import (
+	"testing"
+
+	"castellan/domain/kit/storetest"
+)
 
 // A text is outside of tags, attributes, comments, styles and scripts.
 func TestMarkup(t *testing.T) {
@@ -15,16 +19,12 @@ func TestMarkup(t *testing.T) {
 	} {
 		var m markup
 		m.read(text)
-		if m.inside() != inside {
-			t.Errorf("%q: inside is %t", text, m.inside())
-		}
+		storetest.Equal(t, m.inside(), inside, text)
 		var parts markup
 		for i := range len(text) {
 			parts.read(text[i : i+1])
 		}
-		if parts.inside() != inside {
-			t.Errorf("%q, byte by byte: inside is %t", text, parts.inside())
-		}
+		storetest.Equal(t, parts.inside(), inside, text, "byte by byte")
 	}
 }
 
@@ -34,14 +34,10 @@ func TestLanguageTags(t *testing.T) {
 		"zh-Hant-1": true, "de-01234567": true, "abcdefgh": true, "x-abcdefgh": false, "": false, "t": false,
 		"tr-": false, "-tr": false, "abcdefghi": false, "tr-abcdefghi": false, "t2": false, "12": false, "tr_TR": false,
 		"tr-T`": false, "tr-T{": false, "tr-T@": false, "tr-T[": false, "tr-T/": false, "tr-T:": false, "tü": false} {
-		if isLanguage(tag) != want {
-			t.Errorf("%q: %t", tag, !want)
-		}
+		storetest.Equal(t, isLanguage(tag), want, tag)
 	}
 	for tag, want := range map[string]bool{"ar": true, "he": true, "fa": true, "ur": true, "AR-eg": true, "ar_SA": true,
 		"tr": false, "en-ar": false, "arz": false, "": false} {
-		if isRightToLeft(tag) != want {
-			t.Errorf("%q: right to left %t", tag, !want)
-		}
+		storetest.Equal(t, isRightToLeft(tag), want, tag)
 	}
 }

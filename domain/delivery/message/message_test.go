@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"castellan/domain/delivery/message"
+	"castellan/domain/kit/storetest"
 )
 
 func TestStoredForm(t *testing.T) {
@@ -24,16 +25,11 @@ func TestStoredForm(t *testing.T) {
 		t.Fatalf("%v: %+q", err, []string{got.To, got.Subject, got.Text, got.HTML, got.Code, got.Language})
 	}
 	for n := range data {
-		if err := got.UnmarshalBinary(data[:n]); err == nil {
-			t.Fatalf("the first %d bytes were accepted", n)
-		}
+		storetest.Fails(t, got.UnmarshalBinary(data[:n]), "", "the first", n, "bytes")
 	}
-	if got.UnmarshalBinary(append(data, 0)) == nil || got.UnmarshalBinary(append([]byte{2}, data[1:]...)) == nil {
-		t.Fatal("a longer or a newer form was accepted")
-	}
-	if got != want {
-		t.Fatal("a refused form changed the message")
-	}
+	storetest.Fails(t, got.UnmarshalBinary(append(data, 0)), "", "a longer form")
+	storetest.Fails(t, got.UnmarshalBinary(append([]byte{2}, data[1:]...)), "", "a newer form")
+	storetest.Same(t, got, want, "after refused forms")
 }
 
 func FuzzStoredForm(f *testing.F) {
@@ -97,9 +93,7 @@ func TestExpireAsDuration(t *testing.T) {
 			m := b.Render(message.MAIL, message.OTP, lang, "", message.Values{"otp": "1", "expire": seconds})
 			frame := map[string]string{"tr": "Kod %s geçerlidir.", "en": "It is valid for %s.",
 				"ar": "الرمز صالح لمدة %s."}[lang]
-			if !strings.Contains(m.Text, fmt.Sprintf(frame, want)) {
-				t.Errorf("%s %q: want %q in %q", lang, seconds, want, m.Text)
-			}
+			storetest.Contains(t, m.Text, fmt.Sprintf(frame, want), lang, seconds)
 		}
 	}
 }
@@ -156,9 +150,7 @@ func TestKinds(t *testing.T) {
 	}
 	for kind, want := range map[message.Kind]time.Duration{message.PushBound: 24 * time.Hour,
 		message.UnderAttack: 24 * time.Hour, message.NewNetwork: time.Hour, message.DeviceAdded: 0, "none": 0} {
-		if got := kind.Once(); got != want {
-			t.Errorf("%s is sent once in %v, want %v", kind, got, want)
-		}
+		storetest.Equal(t, kind.Once(), want, kind)
 	}
 	err := message.CheckKinds([]string{"x", all[0], "y"})
 	if err == nil || strings.Count(err.Error(), "is not a kind of notice") != 2 || !strings.Contains(err.Error(), `"x"`) ||

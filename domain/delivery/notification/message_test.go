@@ -15,9 +15,7 @@ func TestBoundsOfMessages(t *testing.T) {
 		return notification.Message{Topic: text(64), Title: text(200), Body: text(4000), ImageURL: text(1024),
 			ClickAction: text(1024)}
 	}
-	if err := message(0).Check(); err != nil {
-		t.Errorf("the longest texts: %v", err)
-	}
+	storetest.Must(t, message(0).Check()) // the longest texts
 	storetest.WantsFields(t, message(1).Check(), "topic title body imageUrl clickActionType")
 	for i, field := range []string{"topic", "title", "body", "imageUrl", "clickActionType"} {
 		m, long := message(0), message(1)

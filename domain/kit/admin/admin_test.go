@@ -259,6 +259,8 @@ var byHand = map[string]string{
 	"KYC_UPDATE":                "only the decision changes",
 	"CONTRACT_DETAIL_UPDATE":    "by Service.apply, with admin.Difference",
 	"ASSETS_UPDATE":             "by edited, with admin.Difference",
+	"DEPLOY_REQUEST_UPDATE":     "by change, with admin.Differ",
+	"VPN_REQUEST_UPDATE":        "by change, with admin.Differ",
 }
 
 var update = regexp.MustCompile(`"([A-Z_]+_UPDATE)"`)

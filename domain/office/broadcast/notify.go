@@ -1,6 +1,7 @@
 package broadcast
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -56,12 +57,8 @@ func (s *Service) notify(ctx context.Context, j job.Job, userID string) ([]commi
 }
 
 func mailOf(p sending, u user.User) message.Rendered {
-	language := p.Language
-	if language == "" {
-		language = u.Language
-	}
 	return message.Rendered{Channel: message.MAIL, To: u.Email, Subject: Line(p.Message.Title), Text: p.Message.Body,
-		Language: language}
+		Language: cmp.Or(p.Language, u.Language)}
 }
 
 // Line returns a text in a form that fits into a mail header.

@@ -86,9 +86,6 @@ type Accept struct {
 // Table names the table of the write.
 func (Accept) Table() string { return "contract_acceptance" }
 
-// Place is the new order number of a detail.
-type Place struct{ ID, OrderNo int64 }
-
 // Query selects contracts; a nil field does not filter.
 type Query struct {
 	ID   *int64

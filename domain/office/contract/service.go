@@ -83,15 +83,12 @@ func (s *Service) AddDetails(ctx context.Context, by audit.By, contractID int64,
 // than MaxDetails and a duplicate id; RECORD_NOT_FOUND for a detail and for the new contract of a detail; INVALID_STATE
 // for a detail of a replaced contract and if the new contract is replaced.
 func (s *Service) ChangeDetails(ctx context.Context, by audit.By, changes []Change) ([]Detail, error) {
-	ids := make([]int64, len(changes))
-	for i, c := range changes {
-		ids[i] = c.ID
-	}
-	if err := distinct("details", ".id", ids); err != nil {
+	ids, err := changedIDs(changes)
+	if err != nil {
 		return nil, err
 	}
-	changed := make([]Detail, len(changes))
-	err := s.Changes.Do(ctx, by, "CONTRACT_DETAIL_UPDATE", func(ctx context.Context) (done admin.Done, err error) {
+	var changed []Detail
+	err = s.Changes.Do(ctx, by, "CONTRACT_DETAIL_UPDATE", func(ctx context.Context) (done admin.Done, err error) {
 		before, err := s.details(ctx, ids)
 		if err != nil {
 			return done, err
@@ -105,18 +102,34 @@ func (s *Service) ChangeDetails(ctx context.Context, by audit.By, changes []Chan
 		if err := s.editable(ctx, touched...); err != nil {
 			return done, err
 		}
-		var did []string
-		for i, c := range changes {
-			d := before[c.ID]
-			did = append(did, s.apply(c, &d))
-			if err := s.Store.SaveDetail(ctx, d); err != nil {
-				return done, err
-			}
-			changed[i] = s.shown(d)
-		}
-		return admin.Done{Target: few(ids), Detail: few(did)}, nil
+		changed, done, err = s.save(ctx, before, ids, changes)
+		return done, err
 	})
 	return changed, err
+}
+
+// changedIDs returns the ids of the changes, which must be distinct.
+func changedIDs(changes []Change) ([]int64, error) {
+	ids := make([]int64, len(changes))
+	for i, c := range changes {
+		ids[i] = c.ID
+	}
+	return ids, distinct("details", ".id", ids)
+}
+
+// save applies the changes to their details, saves these, and returns them for display.
+func (s *Service) save(ctx context.Context, before map[int64]Detail, ids []int64,
+	changes []Change) (changed []Detail, done admin.Done, err error) {
+	var did []string
+	for _, c := range changes {
+		d := before[c.ID]
+		did = append(did, s.apply(c, &d))
+		if err := s.Store.SaveDetail(ctx, d); err != nil {
+			return nil, done, err
+		}
+		changed = append(changed, s.shown(d))
+	}
+	return changed, admin.Done{Target: few(ids), Detail: few(did)}, nil
 }
 
 // apply applies the change and describes it.
@@ -152,16 +165,13 @@ func (s *Service) RemoveDetails(ctx context.Context, by audit.By, ids []int64) e
 // Reorder sets the order numbers of details of a contract and returns all of its details in their new order.
 // INVALID_FIELD for an empty list, more than MaxDetails, a duplicate id and one of another contract; RECORD_NOT_FOUND
 // for the contract and for a detail; INVALID_STATE if the contract is replaced.
-func (s *Service) Reorder(ctx context.Context, by audit.By, contractID int64, places []Place) ([]Detail, error) {
-	ids := make([]int64, len(places))
-	for i, p := range places {
-		ids[i] = p.ID
-	}
-	if err := distinct("details", ".id", ids); err != nil {
+func (s *Service) Reorder(ctx context.Context, by audit.By, contractID int64, places []Change) ([]Detail, error) {
+	ids, err := changedIDs(places)
+	if err != nil {
 		return nil, err
 	}
 	var after []Detail
-	err := s.Changes.Do(ctx, by, "CONTRACT_DETAIL_REORDER", func(ctx context.Context) (done admin.Done, err error) {
+	err = s.Changes.Do(ctx, by, "CONTRACT_DETAIL_REORDER", func(ctx context.Context) (done admin.Done, err error) {
 		if err := s.editable(ctx, contractID); err != nil {
 			return done, err
 		}
@@ -169,19 +179,15 @@ func (s *Service) Reorder(ctx context.Context, by audit.By, contractID int64, pl
 		if err != nil {
 			return done, err
 		}
-		var did []string
-		for i, p := range places {
-			d := before[p.ID]
-			if d.ContractID != contractID {
+		for i, id := range ids {
+			if before[id].ContractID != contractID {
 				return done, fault.Invalid(fmt.Sprintf("details[%d].id", i), "is a detail of another contract")
 			}
-			did = append(did, s.apply(Change{OrderNo: &p.OrderNo}, &d))
-			if err := s.Store.SaveDetail(ctx, d); err != nil {
-				return done, err
-			}
 		}
-		after, err = s.Details(ctx, contractID)
-		return admin.Done{Target: few(ids), Detail: few(did)}, err
+		if _, done, err = s.save(ctx, before, ids, places); err == nil {
+			after, err = s.Details(ctx, contractID)
+		}
+		return done, err
 	})
 	return after, err
 }

@@ -51,6 +51,13 @@ type Service struct {
 	Changes admin.Changes // without a topic
 }
 
+// form is a pointer to a request of one kind.
+type form[T any] interface {
+	*T
+	request() *Request
+	Check() error
+}
+
 // AddDeploy adds a request of the caller and returns it. INVALID_FIELD.
 func (s *Service) AddDeploy(ctx context.Context, by audit.By, d Deploy) (Deploy, error) {
 	now := s.now()
@@ -65,24 +72,10 @@ func (s *Service) AddDeploy(ctx context.Context, by audit.By, d Deploy) (Deploy,
 	return d, err
 }
 
-// ChangeDeploy changes a request and returns it. INVALID_FIELD, RECORD_NOT_FOUND.
-func (s *Service) ChangeDeploy(ctx context.Context, by audit.By, id int64, c DeployChange) (d Deploy, err error) {
-	if err := c.Check(); err != nil {
-		return d, err
-	}
-	err = s.Changes.Do(ctx, by, "DEPLOY_REQUEST_UPDATE", func(ctx context.Context) (admin.Done, error) {
-		var old Deploy
-		err := s.Deploys.Change(ctx, id, func(r Deploy) (Deploy, error) {
-			if d, err = c.Apply(r); err == nil {
-				old, d.DeciderID, d.UpdatedAt = r, by.UserID, s.now()
-			}
-			return d, err
-		})
-		was := old.Request
-		old.Request = d.Request
-		return describeChange(was, d.Request, admin.Differ(old, d)), err
-	})
-	return d, err
+// ChangeDeploy edits a request and returns it. INVALID_FIELD, RECORD_NOT_FOUND.
+func (s *Service) ChangeDeploy(ctx context.Context, by audit.By, id int64, edit func(*Deploy)) (Deploy, error) {
+	valid := Deploy{Request{Status: Pending, Type: "x"}, "x", "x", "x", 1}
+	return change(ctx, s, s.Deploys, by, "DEPLOY_REQUEST_UPDATE", id, valid, edit)
 }
 
 // AddVPN adds a request of a user and returns it. INVALID_FIELD; RECORD_NOT_FOUND if the user does not exist
@@ -106,24 +99,34 @@ func (s *Service) AddVPN(ctx context.Context, by audit.By, userID string, v VPN)
 	return v, err
 }
 
-// ChangeVPN changes a request and returns it. INVALID_FIELD, RECORD_NOT_FOUND.
-func (s *Service) ChangeVPN(ctx context.Context, by audit.By, id int64, c VPNChange) (v VPN, err error) {
-	if err := c.Check(); err != nil {
-		return v, err
+// ChangeVPN is like ChangeDeploy.
+func (s *Service) ChangeVPN(ctx context.Context, by audit.By, id int64, edit func(*VPN)) (VPN, error) {
+	valid := VPN{Request: Request{Status: Pending, Type: "X"}, UserName: "x"}
+	return change(ctx, s, s.VPNs, by, "VPN_REQUEST_UPDATE", id, valid, edit)
+}
+
+// change edits a request of one kind. The edit is first judged on a valid request, so that an invalid edit is reported
+// before an unknown id (D-GEN-19).
+func change[T, Q any, P form[T]](ctx context.Context, s *Service, store Store[T, Q], by audit.By, action string,
+	id int64, valid T, edit func(P)) (next T, err error) {
+	edit(&valid)
+	if err := P(&valid).Check(); err != nil {
+		return next, err
 	}
-	err = s.Changes.Do(ctx, by, "VPN_REQUEST_UPDATE", func(ctx context.Context) (admin.Done, error) {
-		var old VPN
-		err := s.VPNs.Change(ctx, id, func(r VPN) (VPN, error) {
-			if v, err = c.Apply(r); err == nil {
-				old, v.DeciderID, v.UpdatedAt = r, by.UserID, s.now()
-			}
-			return v, err
+	err = s.Changes.Do(ctx, by, action, func(ctx context.Context) (admin.Done, error) {
+		var old T
+		was, is := P(&old).request(), P(&next).request()
+		err := store.Change(ctx, id, func(r T) (T, error) {
+			old, next = r, r
+			edit(&next)
+			is.DeciderID, is.UpdatedAt = by.UserID, s.now()
+			return next, P(&next).Check()
 		})
-		was := old.Request
-		old.Request = v.Request
-		return describeChange(was, v.Request, admin.Differ(old, v)), err
+		before := *was
+		*was = *is // the rest of both is compared
+		return describeChange(before, *is, admin.Differ(old, next)), err
 	})
-	return v, err
+	return next, err
 }
 
 // now returns the time in the precision of the database, whole milliseconds.

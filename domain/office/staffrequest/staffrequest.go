@@ -44,6 +44,8 @@ type Request struct {
 
 func (r Request) Mark() Place { return Place{r.ID} }
 
+func (r *Request) request() *Request { return r }
+
 // Place is the position of a request in its list, newest first.
 type Place struct{ ID int64 }
 
@@ -72,7 +74,7 @@ func (d Deploy) Check() error {
 	return fault.All(ps)
 }
 
-// Check validates a request as a whole. INVALID_FIELD with every invalid field.
+// Check is like Check of Deploy.
 func (v VPN) Check() error {
 	var ps fault.Problems
 	legible.CheckName(&ps, "user_name", v.UserName)
@@ -85,68 +87,4 @@ func (r Request) check(ps *fault.Problems) {
 	ps.Require(r.Status == Pending || r.Status == Approved || r.Status == Rejected, "status",
 		"must be one of PENDING, APPROVED, REJECTED")
 	ps.Require(utf8.RuneCountInString(r.Comment) <= maxCommentChars, "comment", "must have at most 2000 characters")
-}
-
-// DeployChange is a partial update; nil: unchanged.
-type DeployChange struct {
-	ServiceName, OriginalServiceName, BuildNumber, Comment *string
-	Status                                                 *Status
-	Minutes                                                *int64
-}
-
-// Apply returns the changed request. INVALID_FIELD if it is not valid.
-func (c DeployChange) Apply(d Deploy) (Deploy, error) {
-	set(&d.ServiceName, c.ServiceName)
-	set(&d.OriginalServiceName, c.OriginalServiceName)
-	set(&d.BuildNumber, c.BuildNumber)
-	set(&d.Comment, c.Comment)
-	set(&d.Status, c.Status)
-	set(&d.Minutes, c.Minutes)
-	return d, d.Check()
-}
-
-// Check validates the change alone, before the request is looked up. A change without fields is invalid.
-func (c DeployChange) Check() error {
-	if c == (DeployChange{}) {
-		return nothing("service_name", "original_service_name", "build_number", "status", "duration_minutes", "comment")
-	}
-	_, err := c.Apply(Deploy{Request{Status: Pending, Type: "x"}, "x", "x", "x", 1})
-	return err
-}
-
-// VPNChange is a partial update; nil: unchanged.
-type VPNChange struct {
-	UserName, Comment *string
-	Status            *Status
-}
-
-// Apply returns the changed request. INVALID_FIELD if it is not valid.
-func (c VPNChange) Apply(v VPN) (VPN, error) {
-	set(&v.UserName, c.UserName)
-	set(&v.Comment, c.Comment)
-	set(&v.Status, c.Status)
-	return v, v.Check()
-}
-
-// Check is like Check of DeployChange.
-func (c VPNChange) Check() error {
-	if c == (VPNChange{}) {
-		return nothing("user_name", "status", "comment")
-	}
-	_, err := c.Apply(VPN{Request: Request{Status: Pending, Type: "X"}, UserName: "x"})
-	return err
-}
-
-func nothing(fields ...string) error {
-	var ps fault.Problems
-	for _, f := range fields {
-		ps.Require(false, f, "is required if no other field is changed")
-	}
-	return fault.All(ps)
-}
-
-func set[T any](field *T, value *T) {
-	if value != nil {
-		*field = *value
-	}
 }

@@ -86,9 +86,13 @@ func (m *mailer) send(ctx context.Context, j job.Job, userID string) ([]commit.W
 	if err != nil {
 		return nil, job.Later(err)
 	}
-	w := mailTextsIn(u.Language)
+	language := u.Language
+	if _, known := mailTexts[language]; !known {
+		language = "en"
+	}
+	w := mailTexts[language]
 	return m.post.Send(ctx, j.ID+"-"+u.ID, u.ID, message.Rendered{Channel: message.MAIL, To: u.Email,
-		Subject: broadcast.Line(l.Name), Language: w.language, Attachment: l.file,
+		Subject: broadcast.Line(l.Name), Language: language, Attachment: l.file,
 		Text: l.Name + " (" + w.version + " " + l.Version + ")\n\n" + l.Description + "\n\n" + w.attached + "\n"})
 }
 
@@ -122,19 +126,9 @@ func fileName(version string) string {
 	return string(name)
 }
 
-type mailTexts struct{ language, version, attached string }
-
-var mailWords = []mailTexts{
-	{"en", "version", "The agreement is attached to this mail."},
-	{"tr", "sürüm", "Sözleşme bu e-postanın ekindedir."},
-	{"ar", "الإصدار", "الاتفاقية مرفقة بهذه الرسالة."},
-}
-
-func mailTextsIn(language string) mailTexts {
-	for _, w := range mailWords {
-		if w.language == language {
-			return w
-		}
-	}
-	return mailWords[0]
+// mailTexts are the words of a mail by language.
+var mailTexts = map[string]struct{ version, attached string }{
+	"en": {"version", "The agreement is attached to this mail."},
+	"tr": {"sürüm", "Sözleşme bu e-postanın ekindedir."},
+	"ar": {"الإصدار", "الاتفاقية مرفقة بهذه الرسالة."},
 }

@@ -63,17 +63,11 @@ type Store interface {
 	ReferencedPaths(ctx context.Context, paths []string) ([]string, error)
 }
 
-// Users reads accounts.
-type Users interface {
-	// Get reads an account. RECORD_NOT_FOUND.
-	Get(ctx context.Context, id string) (user.User, error)
-}
-
 // Service manages documents for users and administrators. Besides the errors listed at each method, all methods return
 // UNAVAILABLE if the database or the storage fails.
 type Service struct {
 	Store    Store
-	Users    Users
+	Users    user.Store
 	Files    blob.Store
 	Pictures *picture.Decoder
 	Ring     *keyring.Ring

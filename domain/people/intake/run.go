@@ -85,7 +85,7 @@ func (s *Service) Run(ctx context.Context, importID string, source Source, dry b
 	}
 	state.ID = importID
 	if dry {
-		return s.rehearse(ctx, source)
+		return s.batches(ctx, State{}, source, 0, s.rehearsal())
 	}
 	if state.Done {
 		return state, nil
@@ -98,28 +98,38 @@ func (s *Service) Run(ctx context.Context, importID string, source Source, dry b
 			return state, fmt.Errorf("the file is shorter than before: %w", err)
 		}
 	}
+	return s.batches(ctx, state, source, s.Pause, s.importBatch)
+}
+
+// step takes one batch and returns the state after it. last is set for the last one of the file.
+type step func(ctx context.Context, state State, batch []Record, last bool) (State, error)
+
+// batches takes the batches of a file, with a rest after each.
+func (s *Service) batches(ctx context.Context, state State, source Source, rest time.Duration,
+	take step) (State, error) {
 	for {
 		batch, end := read(source)
-		if len(batch) == 0 && !errors.Is(end, io.EOF) {
+		last := errors.Is(end, io.EOF)
+		if len(batch) == 0 && !last {
 			return state, end
 		}
-		next, err := s.importBatch(ctx, state, batch, errors.Is(end, io.EOF))
+		next, err := take(ctx, state, batch, last)
 		if err != nil {
 			return state, err
 		}
 		if state = next; s.Progress != nil {
 			s.Progress(state)
 		}
-		if end != nil {
-			if errors.Is(end, io.EOF) {
-				end = nil
-			}
-			return state, end
+		if last {
+			return state, nil
+		}
+		if err := cmp.Or(end, ctx.Err()); err != nil {
+			return state, err
 		}
 		select {
 		case <-ctx.Done():
 			return state, ctx.Err()
-		case <-time.After(s.Pause):
+		case <-time.After(rest):
 		}
 	}
 }
@@ -151,11 +161,7 @@ func (s *Service) importBatch(ctx context.Context, state State, batch []Record, 
 		if err := s.adopt(ctx, people); err != nil {
 			return state, err
 		}
-		next := state
-		next.Cursor += int64(len(batch))
-		next.Imported += int64(len(people))
-		next.Refused += int64(len(refused))
-		next.Done = last
+		next := state.after(len(batch), len(people), len(refused), last)
 		writes, err := s.writes(state, next, people, refused, notes)
 		if err != nil {
 			return state, err
@@ -173,20 +179,16 @@ func (s *Service) importBatch(ctx context.Context, state State, batch []Record, 
 	return state, fault.New(fault.Unavailable, "accounts of this file are being created; try again")
 }
 
-// rehearse judges a file and changes nothing.
-func (s *Service) rehearse(ctx context.Context, source Source) (state State, err error) {
+// rehearsal returns the step of a dry run. It judges a batch and changes nothing.
+func (s *Service) rehearsal() step {
 	inFile := newNameSet()
-	for {
-		batch, end := read(source)
+	return func(ctx context.Context, state State, batch []Record, last bool) (State, error) {
 		all := s.canonical(batch)
 		taken, err := s.taken(ctx, all)
 		if err != nil {
 			return state, err
 		}
 		people, refused, notes := divide(all, taken, inFile)
-		state.Cursor += int64(len(batch))
-		state.Imported += int64(len(people))
-		state.Refused += int64(len(refused))
 		if s.Refused != nil {
 			for _, r := range refused {
 				s.Refused(r)
@@ -197,16 +199,7 @@ func (s *Service) rehearse(ctx context.Context, source Source) (state State, err
 				s.Noted(n)
 			}
 		}
-		if s.Progress != nil {
-			s.Progress(state)
-		}
-		if errors.Is(end, io.EOF) {
-			state.Done = true
-			return state, nil
-		}
-		if end != nil || ctx.Err() != nil {
-			return state, cmp.Or(end, ctx.Err())
-		}
+		return state.after(len(batch), len(people), len(refused), last), nil
 	}
 }
 
@@ -282,7 +275,7 @@ func (s *Service) adopt(ctx context.Context, people []*person) error {
 // writes returns the unit of a batch.
 func (s *Service) writes(state, next State, people []*person, refused []Refusal, notes []Note) ([]commit.Write, error) {
 	now := s.Now()
-	writes := []commit.Write{Save{State: withVersion(next, state.Version), At: now}}
+	writes := []commit.Write{Save{State: next, At: now}}
 	kinds := map[password.Kind]int64{}
 	for _, p := range people {
 		u := p.account
@@ -324,11 +317,6 @@ func (s *Service) writes(state, next State, people []*person, refused []Refusal,
 
 // short returns the part of an import's id that identifies it to a person.
 func short(importID string) string { return importID[:min(16, len(importID))] }
-
-func withVersion(s State, version int64) State {
-	s.Version = version
-	return s
-}
 
 // claim returns the claim on the external id. A registration with the same fields finds the account (D-INT-02).
 func claim(p *person) integration.Claim {

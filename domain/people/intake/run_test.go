@@ -281,8 +281,7 @@ func TestRoundTrip(t *testing.T) {
 		var first []string
 		both(t, func(t *testing.T, d desk) {
 			if first == nil {
-				_, err := d.load(t, "one", text, false)
-				storetest.Must(t, err)
+				storetest.Must(t, storetest.Err(d.load(t, "one", text, false)))
 				first = d.export(t, secrets)
 				return
 			}

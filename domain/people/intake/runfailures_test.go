@@ -33,8 +33,7 @@ func TestNameLengths(t *testing.T) {
 			fmt.Fprintf(&text, `{"email":"u%d.%d@example.test",%q:%q}`+"\n", i, n, field, strings.Repeat("ğ", n))
 		}
 	}
-	_, err := d.load(t, "one", text.String(), false)
-	storetest.Must(t, err)
+	storetest.Must(t, storetest.Err(d.load(t, "one", text.String(), false)))
 	storetest.Same(t, d.refusals(t, "one"), []string{"3 name is too long", "6 name is too long"})
 }
 
@@ -63,8 +62,7 @@ func (d *desk) sizes(t *testing.T, text string) (sizes []int64) {
 		sizes = append(sizes, s.Cursor-last)
 		last = s.Cursor
 	}
-	_, err := d.load(t, "one", text, false)
-	storetest.Must(t, err)
+	storetest.Must(t, storetest.Err(d.load(t, "one", text, false)))
 	return sizes
 }
 
@@ -176,8 +174,7 @@ func TestImportWithoutTables(t *testing.T) {
 	})
 	persistencetest.Fails(t, d.db, "user_import users integration_claim", func(ctx context.Context) error {
 		source := storetest.Value(intake.Open(intake.Castellan, strings.NewReader(many(3)), firebase))(t)
-		_, err := d.Run(ctx, "one", source, false)
-		return err
+		return storetest.Err(d.Run(ctx, "one", source, false))
 	})
 	persistencetest.Fails(t, d.db, "user_import_refusal", func(ctx context.Context) error {
 		return d.AllRefusals(ctx, "one", func(intake.Refusal) error { return nil })
@@ -197,8 +194,7 @@ func TestImportWithoutTables(t *testing.T) {
 // A short export reports that its file takes no byte.
 func TestShortExportFails(t *testing.T) {
 	d := sqliteDesk(t)
-	_, err := d.load(t, "one", many(2), false)
-	storetest.Must(t, err)
+	storetest.Must(t, storetest.Err(d.load(t, "one", many(2), false)))
 	n, err := d.Export(t.Context(), full{}, false)
 	if !errors.Is(err, errDisk) || !strings.HasPrefix(err.Error(), "write the export: ") || n != 2 {
 		t.Errorf("%d, %v", n, err)
@@ -209,8 +205,7 @@ func TestShortExportFails(t *testing.T) {
 func TestManyRefusals(t *testing.T) {
 	for _, n := range []int{999, 1000, 1001} {
 		d := sqliteDesk(t)
-		_, err := d.load(t, "one", strings.Repeat("{}\n", n), false)
-		storetest.Must(t, err)
+		storetest.Must(t, storetest.Err(d.load(t, "one", strings.Repeat("{}\n", n), false)))
 		got := d.refusals(t, "one")
 		if len(got) != n || got[n-1] != fmt.Sprintf("%d email or a phone number is required", n) {
 			t.Errorf("%d of %d refusals", len(got), n)

@@ -16,6 +16,15 @@ type State struct {
 	StartedAt time.Time
 }
 
+// after returns the state after a batch.
+func (s State) after(read, imported, refused int, last bool) State {
+	s.Cursor += int64(read)
+	s.Imported += int64(imported)
+	s.Refused += int64(refused)
+	s.Done = last
+	return s
+}
+
 // Save saves the progress. It is fenced by State.Version, 0 inserts: of two processes that import one file, one fails.
 type Save struct {
 	State

@@ -1,6 +1,7 @@
 package kyc
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -37,14 +38,12 @@ type Service struct {
 	Store     Store
 	Users     user.Store
 	Documents document.Store
-	Originals interface {
-		Content(ctx context.Context, d document.Document) ([]byte, error)
-	}
-	Pictures *picture.Decoder
-	Changes  admin.Changes // without a topic
-	Types    Types
-	Levels   level.Store
-	Values   func() *parameter.Set // of the parameters
+	Originals *document.Service
+	Pictures  *picture.Decoder
+	Changes   admin.Changes // without a topic
+	Types     Types
+	Levels    level.Store
+	Values    func() *parameter.Set // of the parameters
 	// Checks returns the results of the checks of an account (identity.Service).
 	Checks   func(ctx context.Context, u user.User) (identity.Checks, error)
 	Language string // of users without a language
@@ -115,12 +114,8 @@ func (s *Service) owned(ctx context.Context, v Verdict) error {
 
 func (s *Service) decisionNotices(u user.User, template string, d Decision, by audit.By,
 	on ...challenge.Name) []commit.Write {
-	language := u.Language
-	if language == "" {
-		language = s.Language
-	}
-	return s.Notify(u.Account(), topic, template, message.Values{"reason": reason(language, d.Reasons, d.Reason)}, by.IP,
-		on...)
+	why := reason(cmp.Or(u.Language, s.Language), d.Reasons, d.Reason)
+	return s.Notify(u.Account(), topic, template, message.Values{"reason": why}, by.IP, on...)
 }
 
 // Confirm decides on the address of an account; any value is allowed in any state (section 3.5). The documents that

@@ -122,11 +122,10 @@ func (terms) Contracts(context.Context, contract.Query) ([]contract.Contract, er
 
 func newPlatform(t *testing.T) *platform {
 	t.Helper()
-	hasher, err := password.NewHasher(password.HasherOptions{Params: password.Params{MemoryKiB: 64, Passes: 1, Lanes: 1}})
-	storetest.Must(t, err)
-	p := &platform{}
+	cheap := password.HasherOptions{Params: password.Params{MemoryKiB: 64, Passes: 1, Lanes: 1}}
+	hasher, p := storetest.Value(password.NewHasher(cheap))(t), &platform{}
 	p.SignUps = &registration.SignUps{Users: p, Contracts: terms{}, Engine: p, Hasher: hasher,
-		Policy: password.DefaultPolicy(), Commit: &storetest.Units{},
+		Policy: password.DefaultPolicy(), Commit: &storetest.Units{}, Place: func(client.Origin) string { return "" },
 		Now: func() time.Time { return time.UnixMilli(1_700_000_000_000) }}
 	return p
 }

@@ -38,7 +38,7 @@ type Engine interface {
 
 // SignUps lets users make their own accounts. A phone number or a mail address that has an account takes the same steps
 // as a free one. Its code is not sent, no value of its method is correct, and nothing else reveals it. All fields
-// except Starts and Place are required.
+// except Starts are required.
 type SignUps struct {
 	Users     user.Store
 	Contracts contract.Store
@@ -50,7 +50,7 @@ type SignUps struct {
 	// Starts limits the sign-ups per network, phone number and mail address; nil: unlimited.
 	Starts *Bounds
 	Commit commit.Committer
-	// Place returns the key by which callers share places in the queue of hashes; nil: Origin.Site.
+	// Place returns the key by which callers share places in the queue of hashes.
 	Place func(client.Origin) string
 	Now   func() time.Time
 }
@@ -159,11 +159,7 @@ const maxFenced = 5
 // caller returns the caller in the queue of hashes for a client without an account.
 func (s *SignUps) caller(ip string) password.Caller {
 	a, _ := netip.ParseAddr(ip)
-	origin := client.From(a)
-	if s.Place != nil {
-		origin.Site = s.Place(origin)
-	}
-	return password.Caller{Site: origin.Site, Since: time.Now()}
+	return password.Caller{Site: s.Place(client.From(a)), Since: time.Now()}
 }
 
 // concealed is the concealed form of a phone number or a mail address in rows, current and former.

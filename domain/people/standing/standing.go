@@ -26,6 +26,7 @@ import (
 	"castellan/domain/kit/parameter"
 	"castellan/domain/money/blockage"
 	"castellan/domain/money/ledger"
+	"castellan/domain/permit/resource"
 	"castellan/domain/session/session"
 )
 
@@ -66,20 +67,14 @@ type Store interface {
 	Finding(ctx context.Context, findingID string) (Finding, error)
 }
 
-// Administrators reports whether an administrator is left (D-AUTH-03); resource.Store implements it.
-type Administrators interface {
-	Lock(ctx context.Context) error
-	HeldByAnother(ctx context.Context, role, userID string, demo bool) (bool, error)
-}
-
 // Service sets standings. All fields are required. The committer of the ledger must notify this node's revocations of
 // the ended sessions (session.Revoking).
 type Service struct {
 	Store          Store
 	Users          user.Store
 	Blockages      *blockage.Service
-	Administrators Administrators
-	Dev            bool // demonstration accounts count as administrators
+	Administrators resource.Store // tells whether an administrator is left (D-AUTH-03)
+	Dev            bool           // demonstration accounts count as administrators
 	Parameters     *parameter.Cache
 	Ignored        parameter.Store // stores the parameter AMLCONTROL
 	Changes        admin.Changes   // with topic change.Parameters, under Store.Lock

@@ -68,8 +68,8 @@ var names = map[string]string{"active": "Active", "passive": "Passive", "blocked
 // byStatus counts the accounts of each known status, including zero, and of each other status
 // that an account still has.
 func (g Group) byStatus(ctx context.Context, who rest.Caller, in statusRequest) ([]userCountByStatus, error) {
-	if p := g.unknown("statusCode", in.StatusCode); p != nil {
-		return nil, fault.All([]fault.Problem{*p})
+	if !g.knows(in.StatusCode) {
+		return nil, fault.Invalid("statusCode", "is not a known status")
 	}
 	counts, err := g.Directory.CountByStatus(ctx)
 	if err != nil {

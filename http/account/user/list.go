@@ -45,45 +45,37 @@ type listRequest struct {
 func (g Group) query(in listRequest) (user.Query, error) {
 	q := user.Query{ID: in.UserID, TaxNumber: in.TaxNumber, Name: in.FullName, KYCApproved: in.KYCConfirm,
 		Type: (*user.Type)(in.Type), Status: (*user.Status)(in.Status), NewestFirst: in.SortedByDate}
-	var problems []fault.Problem
+	var ps fault.Problems
 	for _, f := range []struct {
 		name string
 		text *string
 	}{{"userId", in.UserID}, {"identityNumber", in.IdentityNumber}, {"taxNumber", in.TaxNumber},
 		{"fullName", in.FullName}} {
-		if f.text != nil && strings.TrimSpace(*f.text) == "" {
-			problems = append(problems, fault.Problem{Field: f.name, Message: "must not be blank"})
-		}
+		ps.Require(f.text == nil || strings.TrimSpace(*f.text) != "", f.name, "must not be blank")
 	}
 	if in.PhoneNumber != nil {
 		var ok bool
-		if q.Phone, q.National, ok = numbers(*in.PhoneNumber); !ok {
-			problems = append(problems, fault.Problem{Field: "phoneNumber", Message: "must be the digits of a phone number"})
-		}
+		q.Phone, q.National, ok = numbers(*in.PhoneNumber)
+		ps.Require(ok, "phoneNumber", "must be the digits of a phone number")
 	}
 	if in.Search != nil {
-		if search, ok := user.ParseSearch(*in.Search); ok {
-			q.Search = &search
-		} else {
-			problems = append(problems, fault.Problem{Field: "search", Message: "must contain a letter or a digit"})
-		}
+		search, ok := user.ParseSearch(*in.Search)
+		q.Search = &search
+		ps.Require(ok, "search", "must contain a letter or a digit")
 	}
 	if in.Email != nil {
 		mail, err := user.CanonicalMail(*in.Email)
-		if q.Email = &mail; err != nil {
-			problems = append(problems, fault.Problem{Field: "email", Message: "must be a mail address"})
-		}
+		q.Email = &mail
+		ps.Require(err == nil, "email", "must be a mail address")
 	}
-	if p := g.unknown("status", in.Status); p != nil {
-		problems = append(problems, *p)
-	}
+	ps.Require(g.knows(in.Status), "status", "is not a known status")
 	if in.IdentityNumber != nil {
 		q.IdentityHashes = g.HashesIdentity(strings.TrimSpace(*in.IdentityNumber))
 	}
 	if in.BirthDate != nil {
 		q.BirthDate = new(in.BirthDate.UTC().Format(time.DateOnly))
 	}
-	return q, fault.All(problems)
+	return q, fault.All(ps)
 }
 
 // numbers reads a phone number with or without its dialling code and plus sign. An unescaped
@@ -105,12 +97,9 @@ func numbers(s string) (full, national *string, ok bool) {
 	return new("+" + digits), national, true
 }
 
-// unknown is the problem for a status that the installation does not have (D-GEN-17).
-func (g Group) unknown(field string, status *string) *fault.Problem {
-	if status == nil || slices.Contains(g.Statuses(), *status) {
-		return nil
-	}
-	return &fault.Problem{Field: field, Message: "is not a known status"}
+// knows reports whether the installation has a status, if one is sent (D-GEN-17).
+func (g Group) knows(status *string) bool {
+	return status == nil || slices.Contains(g.Statuses(), *status)
 }
 
 func (g Group) list(ctx context.Context, who rest.Caller, in listRequest) (out rest.Reply[[]userListItem], err error) {

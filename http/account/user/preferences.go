@@ -47,9 +47,7 @@ type preferRequest struct {
 
 func (g Group) prefer(ctx context.Context, who rest.Caller, in preferRequest) (rest.Data[preferences], error) {
 	u, err := g.Profiles.Prefer(ctx, who.By(), func(p *profile.Preferences) {
-		if in.Language.Sent {
-			p.Language = in.Language.Value // "" for null
-		}
+		in.Language.Set(&p.Language)
 		rest.Set(&p.Campaigns.Mail, in.CampaignMail)
 		rest.Set(&p.Campaigns.SMS, in.CampaignSMS)
 		rest.Set(&p.Campaigns.Push, in.CampaignPush)

@@ -100,7 +100,7 @@ func (g Group) Endpoints() []rest.Endpoint {
 			rest.Tenant, g.history, fault.InvalidField).
 			Try("userId=${user.id}").
 			Doc("listEmailChanges", "startDate and endDate limit the time of the change; both are inclusive."),
-	), slices.Concat(g.me(), g.names(), g.security(), g.refused(), g.preferences())...)
+	), slices.Concat(g.me(), g.administration(), g.preferences())...)
 }
 
 // facts is the account data that the interface shows to the owner.

@@ -7,7 +7,6 @@ package announcement
 
 import (
 	"context"
-	"encoding/json"
 
 	"castellan/domain/kit/blob"
 	"castellan/domain/kit/fault"
@@ -134,15 +133,9 @@ func (in optional) edit(a *announcement.Announcement) {
 	rest.Set(&a.Titles, in.TitleJSON)
 	rest.Set(&a.Messages, in.MessageJSON)
 	rest.Set(&a.SliderName, in.SliderName)
-	if in.HTMLContentJSON.Sent {
-		a.HTMLs = in.HTMLContentJSON.Value
-	}
-	if in.RouteContent.Sent {
-		a.Route = json.RawMessage(in.RouteContent.Value)
-	}
-	if in.RouteContentJSON.Sent {
-		a.Routes = in.RouteContentJSON.Value
-	}
+	in.HTMLContentJSON.Set(&a.HTMLs)
+	in.RouteContent.Set((*rest.JSON)(&a.Route))
+	in.RouteContentJSON.Set(&a.Routes)
 }
 
 func (in optional) images() (all announcement.Images) {

@@ -92,12 +92,9 @@ type editRequest struct {
 
 func (in editRequest) apply(c *contract.Contract) {
 	rest.Set(&c.Name, in.Name)
-	for field, sent := range map[*string]rest.Nullable[string]{&c.Turkish: in.NameTr, &c.Arabic: in.NameAr,
-		&c.Version: in.Version} {
-		if sent.Sent {
-			*field = sent.Value
-		}
-	}
+	in.NameTr.Set(&c.Turkish)
+	in.NameAr.Set(&c.Arabic)
+	in.Version.Set(&c.Version)
 }
 
 func (g Group) edit(ctx context.Context, who rest.Caller, in editRequest) (rest.Data[version], error) {

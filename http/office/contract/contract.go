@@ -214,5 +214,5 @@ type place struct {
 
 func (g Group) reorder(ctx context.Context, who rest.Caller, in reorderRequest) (rest.Data[[]detail], error) {
 	return all(g.Service.Reorder(ctx, who.By(), int64(in.ContractID), rest.Each(in.Details,
-		func(p place) contract.Place { return contract.Place{ID: int64(p.ID), OrderNo: p.OrderNo} })))
+		func(p place) contract.Change { return contract.Change{ID: int64(p.ID), OrderNo: &p.OrderNo} })))
 }

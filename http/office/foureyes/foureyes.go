@@ -294,7 +294,7 @@ func (g Group) Action() challenge.Action {
 				return challenge.Result{}, err
 			}
 			r, err := g.Service.Approve(ctx, a.Approver.By(), a.ID, func(r foureyes.Request) error {
-				if a.Digest != "" && a.Digest != intent.Digest(r.Sealed) { // "" of an older release
+				if a.Digest != intent.Digest(r.Sealed) {
 					return fault.New(fault.InvalidState, "the request differs from the one that was shown")
 				}
 				if err := g.Permit(ctx, a.Approver, "POST "+approvePath); err != nil {

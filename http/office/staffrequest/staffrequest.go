@@ -130,10 +130,26 @@ type changeDeployRequest struct {
 	Comment             *string `json:"comment" blank:"no" doc.maxLength:"2000" example:"Fixes the daily limits"`
 }
 
+// Validate requires a change.
+func (in changeDeployRequest) Validate() error {
+	if in == (changeDeployRequest{ID: in.ID}) {
+		return rest.NothingSent("service_name", "original_service_name", "build_number", "status", "duration_minutes",
+			"comment")
+	}
+	return nil
+}
+
+func (in changeDeployRequest) edit(d *staffrequest.Deploy) {
+	rest.Set(&d.ServiceName, in.ServiceName)
+	rest.Set(&d.OriginalServiceName, in.OriginalServiceName)
+	rest.Set(&d.BuildNumber, in.BuildNumber)
+	rest.Set(&d.Comment, in.Comment)
+	rest.Set(&d.Status, (*staffrequest.Status)(in.Status))
+	rest.Set(&d.Minutes, in.DurationMinutes)
+}
+
 func (g Group) changeDeploy(ctx context.Context, who rest.Caller,
 	in changeDeployRequest) (rest.Data[deployRequest], error) {
-	d, err := g.Service.ChangeDeploy(ctx, who.By(), int64(in.ID), staffrequest.DeployChange{ServiceName: in.ServiceName,
-		OriginalServiceName: in.OriginalServiceName, BuildNumber: in.BuildNumber, Comment: in.Comment,
-		Status: (*staffrequest.Status)(in.Status), Minutes: in.DurationMinutes})
+	d, err := g.Service.ChangeDeploy(ctx, who.By(), int64(in.ID), in.edit)
 	return rest.Data[deployRequest]{Data: showDeploy(d)}, err
 }

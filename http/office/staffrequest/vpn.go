@@ -65,6 +65,20 @@ type changeVPNRequest struct {
 	Comment  *string `json:"comment" doc.maxLength:"2000" example:"Works from home"`
 }
 
+// Validate requires a change.
+func (in changeVPNRequest) Validate() error {
+	if in == (changeVPNRequest{ID: in.ID}) {
+		return rest.NothingSent("user_name", "status", "comment")
+	}
+	return nil
+}
+
+func (in changeVPNRequest) edit(v *staffrequest.VPN) {
+	rest.Set(&v.UserName, in.UserName)
+	rest.Set(&v.Comment, in.Comment)
+	rest.Set(&v.Status, (*staffrequest.Status)(in.Status))
+}
+
 // requestor returns the user whose access a request concerns.
 func (g Group) requestor(ctx context.Context, _ rest.Caller, in changeVPNRequest) (rest.Named, error) {
 	found, err := g.Service.VPNs.List(ctx, staffrequest.VPNQuery{ID: (*int64)(&in.ID)},
@@ -74,7 +88,6 @@ func (g Group) requestor(ctx context.Context, _ rest.Caller, in changeVPNRequest
 }
 
 func (g Group) changeVPN(ctx context.Context, who rest.Caller, in changeVPNRequest) (rest.Data[vpnRequest], error) {
-	v, err := g.Service.ChangeVPN(ctx, who.By(), int64(in.ID), staffrequest.VPNChange{UserName: in.UserName,
-		Comment: in.Comment, Status: (*staffrequest.Status)(in.Status)})
+	v, err := g.Service.ChangeVPN(ctx, who.By(), int64(in.ID), in.edit)
 	return rest.Data[vpnRequest]{Data: showVPN(v)}, err
 }

@@ -3,6 +3,7 @@
 package corporate
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"strconv"
@@ -73,20 +74,12 @@ func (g Group) applications(ctx context.Context, who rest.Caller,
 	in applicationsRequest) (rest.Reply[[]application], error) {
 	f := in.corporateApplicationFilter
 	if b := in.Body; b != nil {
-		f = corporateApplicationFilter{first(f.ID, b.ID), first(f.CompanyName, b.CompanyName), first(f.TaxNumber,
-			b.TaxNumber),
-			first(f.Status, b.Status)}
+		f = corporateApplicationFilter{cmp.Or(f.ID, b.ID), cmp.Or(f.CompanyName, b.CompanyName),
+			cmp.Or(f.TaxNumber, b.TaxNumber), cmp.Or(f.Status, b.Status)}
 	}
 	q := corporate.ApplicationQuery{ID: (*int64)(f.ID), CompanyName: f.CompanyName, TaxNumber: f.TaxNumber,
 		Status: f.Status}
 	return rest.List(ctx, who, in.Paging, q, g.Service.Store.Applications, showApplication)
-}
-
-func first[T any](a, b *T) *T {
-	if a == nil {
-		return b
-	}
-	return a
 }
 
 func digits(id int64) string { return strconv.FormatInt(id, 10) }
@@ -163,19 +156,10 @@ type changeRequest struct {
 
 // Validate requires a change besides that of the account (D-COR-05).
 func (in changeRequest) Validate() error {
-	var ps fault.Problems
-	for _, f := range []struct {
-		name string
-		sent bool
-	}{{"corporateUserId", in.CorporateUserID != nil}, {"status", in.Status != nil}, {"role", in.Role != nil},
-		{"countryCode", in.CountryCode != nil}, {"phoneNumber", in.PhoneNumber != nil}, {"email", in.Email.Sent},
-		{"taxNumber", in.TaxNumber.Sent}} {
-		if f.sent {
-			return requireUserID(in.UserID)
-		}
-		ps.Require(false, f.name, "is required if no other field is changed")
+	if in == (changeRequest{ID: in.ID, UserID: in.UserID}) {
+		return rest.NothingSent("corporateUserId", "status", "role", "countryCode", "phoneNumber", "email", "taxNumber")
 	}
-	return fault.All(ps)
+	return requireUserID(in.UserID)
 }
 
 type corporateUserUpdated struct {

@@ -112,9 +112,7 @@ func check(t *testing.T, h legacy.Hash, password string) {
 		t.Fatalf("%s was read as %s, %v", h, again, err)
 	}
 	for try, want := range map[string]bool{password: true, password + " ": false, password[1:]: false, "": false} {
-		if matches(t, again, try) != want {
-			t.Errorf("%q: match is %v", try, !want)
-		}
+		storetest.Equal(t, matches(t, again, try), want, try)
 	}
 }
 

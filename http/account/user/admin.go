@@ -8,16 +8,19 @@ import (
 	"castellan/http/rest"
 )
 
-// security is the endpoint by which an operator sees how an account logs in.
-func (g Group) security() rest.Endpoints {
-	const path = "/admin/user/security"
+// administration are the endpoints by which operators see names, the security of an account and refused logins.
+func (g Group) administration() rest.Endpoints {
+	const security = "/admin/user/security"
 	return rest.Section("Extensions: users",
-		rest.Get(path, "Get the second factors and sessions of an account", rest.Tenant, g.factors,
+		rest.Get("/admin/user-names", "List the names of accounts", rest.Tenant, g.named, fault.InvalidField).
+			Try("ids=${user.id}").
+			Doc("listUserNames", "Unknown ids are omitted. The contact data requires permission for GET /admin/list-users."),
+		rest.Get(security, "Get the second factors and sessions of an account", rest.Tenant, g.factors,
 			fault.InvalidField, fault.RecordNotFound).
 			Try("userId=${user.id}").
 			Doc("getUserSecurity", "Contains counts and flags only: no key, no secret and no name of a device. "+
 				"Codes by SMS and mail need no setup."),
-		rest.Delete(path, "Delete the second factors of one kind from an account", rest.Tenant, g.removeFactor,
+		rest.Delete(security, "Delete the second factors of one kind from an account", rest.Tenant, g.removeFactor,
 			fault.InvalidField, fault.RecordNotFound).
 			Names(rest.Contact, "userId").
 			Try(`{"userId":"${user.id}","factor":"AUTHENTICATOR"}`, fault.RecordNotFound).
@@ -25,7 +28,48 @@ func (g Group) security() rest.Endpoints {
 				"with a passkey or a recovery code. The owner is notified, open challenges close, and the remaining passkeys "+
 				"count for phishingResistant only after webauthn.settle.").
 			MarkSensitive(),
+		rest.Get("/admin/refused-logins", "List refused logins over all accounts, newest first", rest.Tenant,
+			g.refusedLogins, fault.InvalidField).
+			Try("limit=1").
+			Doc("listRefusedLogins", "Attempts with an unknown identifier are only counted and not listed."),
 	).For(rest.Admin).Extended()
+}
+
+type namesRequest struct {
+	IDs []string `json:"ids" maxItems:"100" maxLength:"64" doc:"1 to 100 ids of accounts, separated by commas"`
+}
+
+// Validate requires an id.
+func (in namesRequest) Validate() error {
+	if len(in.IDs) == 0 {
+		return fault.Invalid("ids", "must not be blank")
+	}
+	return nil
+}
+
+type userName struct {
+	UserID      string  `json:"userId" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
+	FullName    string  `json:"fullName" example:"Ayşe Yılmaz" doc:"empty if the account has none"`
+	Email       *string `json:"email" example:"ayse@example.com" doc:"null if hidden or unknown"`
+	PhoneNumber *string `json:"phoneNumber" example:"+905321234567" doc:"null if hidden or unknown"`
+}
+
+func (userName) SchemaName() string { return "UserName" }
+
+func (g Group) named(ctx context.Context, who rest.Caller, in namesRequest) (out rest.Data[[]userName], err error) {
+	found, err := g.Directory.ByIDs(ctx, in.IDs)
+	if err != nil {
+		return out, err
+	}
+	contacts := g.Shows != nil && g.Shows(who, "GET /admin/list-users")
+	out.Data = make([]userName, len(found))
+	for i, u := range found {
+		out.Data[i] = userName{UserID: u.ID, FullName: u.FullName()}
+		if contacts {
+			out.Data[i].Email, out.Data[i].PhoneNumber = rest.Filled(u.Email), rest.Filled(u.Phone)
+		}
+	}
+	return out, nil
 }
 
 type factorRequest struct {
@@ -90,4 +134,10 @@ func (g Group) factors(ctx context.Context, _ rest.Caller, in securityQuery) (ou
 	out.Data.Devices, out.Data.Passkeys, out.Data.RememberedBrowsers = len(devices), len(passkeys), len(browsers)
 	out.Data.Sessions, err = g.Sessions.Count(ctx, u.ID, g.Now())
 	return out, err
+}
+
+type refusedRequest struct{ rest.Paging }
+
+func (g Group) refusedLogins(ctx context.Context, who rest.Caller, in refusedRequest) (rest.Reply[[]login], error) {
+	return rest.List(ctx, who, in.Paging, struct{}{}, g.Sessions.RefusedLogins, g.showLogin(who.Language))
 }
