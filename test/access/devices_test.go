@@ -273,7 +273,6 @@ func TestIntentIsSignedAndEvident(t *testing.T) {
 
 // intentOf returns the pending push of a flow with its intent.
 func intentOf(t *testing.T, p blackbox.Pocket, f blackbox.Flow) shown {
-	t.Helper()
 	path := blackbox.OngoingPath + "?intent=true&deviceId=" + p.ID
 	var all []shown
 	p.N.Do(t, "GET", path, nil, p.Sign(t, "GET", path, nil, device.Claims{})).Is(t, 200, "").Read(t, &all)

@@ -109,7 +109,6 @@ func (s *said) String() string {
 
 // begin starts a gateway and returns its address. It ends with the test.
 func begin(t *testing.T, name, castellan, upstream string) string {
-	t.Helper()
 	listen := porttest.Free(t)
 	cmd := gateways[name](t, t.TempDir(), listen, castellan, upstream)
 	out := new(said)
@@ -207,7 +206,6 @@ func TestGateways(t *testing.T) {
 
 // refusesOtherReadings sends what the gateway, the guard and an upstream may read in different ways.
 func (f front) refusesOtherReadings(t *testing.T) {
-	t.Helper()
 	for _, head := range []string{
 		"POST http://shop.example/orders/7/pay HTTP/1.1\r\nHost: other.example\r\n",
 		"POST http://shop.example/orders/7/pay HTTP/1.1\r\nHost:\r\n",

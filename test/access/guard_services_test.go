@@ -229,7 +229,6 @@ func (d *shop) read(t *testing.T, id string, wait int) (g guarded) {
 
 // public reads a key of the JWKS.
 func (d *shop) public(t *testing.T, kid string) ed25519.PublicKey {
-	t.Helper()
 	var set struct{ Keys []struct{ Kid, X string } }
 	d.Ok(t, "GET", "/.well-known/jwks.json", nil, nil).Read(t, &set)
 	for _, k := range set.Keys {
@@ -243,7 +242,6 @@ func (d *shop) public(t *testing.T, kid string) ed25519.PublicKey {
 
 // called checks the callback about a challenge, with its signature.
 func (d *shop) called(t *testing.T, id, reference, status string) {
-	t.Helper()
 	c := d.calls.of(t, id)
 	var body struct {
 		Type      string
@@ -266,7 +264,6 @@ func (d *shop) called(t *testing.T, id, reference, status string) {
 // redeemedOnce redeems a grant by 200 callers over nodes, and runs during between. Exactly one redemption commits. Its
 // answer can only be missing if a call was cut off.
 func (d *shop) redeemedOnce(t *testing.T, g guarded, nodes []*blackbox.Node, during func()) {
-	t.Helper()
 	var mu sync.Mutex
 	var won, cut int
 	var wg sync.WaitGroup

@@ -71,7 +71,6 @@ func (c *guarding) picksOf(choice, value string) {
 }
 
 func (c *guarding) guards(x string) {
-	c.t.Helper()
 	const routes = "/admin/guard/routes"
 	c.Click(mark("write-" + routes))
 	c.Type(mark("field-path"), "/orders/*/pay")
@@ -112,7 +111,6 @@ func (c *guarding) guards(x string) {
 
 // readsEvidence shows the evidence of a payment that a device signed, from the entry of its use in the audit.
 func (c *guarding) readsEvidence(s *blackbox.Site, p blackbox.Pocket, x string) {
-	c.t.Helper()
 	c.path = "/orders/8/pay?total=12" // the open challenge of the other one is from before the device
 	a := c.ask(x)
 	a.Status = 200
@@ -147,7 +145,6 @@ func (c *guarding) readsEvidence(s *blackbox.Site, p blackbox.Pocket, x string) 
 }
 
 func (c *guarding) links(userID string) {
-	c.t.Helper()
 	const link = "/admin/user/link"
 	c.visit("/users/" + userID + "?tab=links")
 	c.Click(mark("write-" + link))
@@ -164,7 +161,6 @@ func (c *guarding) links(userID string) {
 }
 
 func (c *guarding) letsServiceStart() {
-	c.t.Helper()
 	const keys = "/admin/service-keys"
 	c.visit("/service-keys")
 	c.Click(mark("write-" + keys))

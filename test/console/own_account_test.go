@@ -77,7 +77,6 @@ const oneDialog = `document.querySelector('[role="dialog"]')`
 // seesOnlyOwn opens every screen of the menu: those of the own account, and none that the service refuses.
 func (o *owner) seesOnlyOwn() {
 	t := o.t
-	t.Helper()
 	o.Until(`location.pathname === '/console/me'`) // home has no work for a customer
 	storetest.Same(t, webtest.Value[[]string](o.Tab, screens), ownMenu, "the menu")
 	for _, screen := range append(slices.Clone(ownMenu[1:]), ownMenu[0]) {
@@ -101,7 +100,6 @@ func (o *owner) seesOnlyOwn() {
 // readsNotifications marks the newest notification as read, and then all. Their text is no markup.
 func (o *owner) readsNotifications() {
 	t := o.t
-	t.Helper()
 	const notifications = "/user/notifications"
 	var all []struct{ ReadAt *string }
 	unread := func() (n int) {
@@ -135,7 +133,6 @@ func (o *owner) readsNotifications() {
 
 func (o *owner) keepsAddress() {
 	t := o.t
-	t.Helper()
 	goTo(o.Tab, "/me/addresses")
 	o.Click(mark("write-" + blackbox.AddressesPath))
 	o.Type(mark("field-name"), "Cold wallet")
@@ -161,7 +158,6 @@ func (o *owner) keepsAddress() {
 // choosesCountry changes the countries, which ends every session, this one too.
 func (o *owner) choosesCountry() {
 	t := o.t
-	t.Helper()
 	const countries = "/user/geofilter/countries"
 	again := func() {
 		t.Helper()
@@ -193,7 +189,6 @@ func (o *owner) choosesCountry() {
 
 func (o *owner) seesTheSystem() {
 	t := o.t
-	t.Helper()
 	x, _ := o.n.Session(t, o.who)
 	head := blackbox.Headers{"x-auth": x}
 	o.n.Ok(t, "POST", "/integration/begin-accounting-integration",

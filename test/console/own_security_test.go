@@ -16,7 +16,6 @@ import (
 // resetsPassword sets a forgotten password at the login. A refused password does not consume the token.
 func (o *owner) resetsPassword() {
 	t := o.t
-	t.Helper()
 	o.Open(o.n.URL + "/console")
 	o.Click(mark("forgot"))
 	o.look("reset")
@@ -47,7 +46,6 @@ func (o *owner) resetsPassword() {
 
 func (o *owner) changesPassword(before string) {
 	t := o.t
-	t.Helper()
 	fresh := "another-lantern-orchard"
 	fill := func(password string) {
 		t.Helper()
@@ -79,7 +77,6 @@ func (o *owner) changesPassword(before string) {
 
 func (o *owner) hasAuthenticator() {
 	t := o.t
-	t.Helper()
 	const secret = `document.querySelector('main [role="alert"] .id code')?.innerText`
 	o.Click(mark("totp-setup"))
 	o.confirms()
@@ -117,7 +114,6 @@ func (o *owner) hasAuthenticator() {
 // printsCodes presses the button that prints the recovery codes; nothing else is printed.
 func (o *owner) printsCodes() {
 	t := o.t
-	t.Helper()
 	webtest.Value[bool](o.Tab, "(window.print = () => { window.printed = true; }, true)")
 	o.Click(mark("print-codes"))
 	o.Until("window.printed")
@@ -131,7 +127,6 @@ func (o *owner) printsCodes() {
 // endsSessions ends two at once; each request has an idempotency key of its own.
 func (o *owner) endsSessions() {
 	t := o.t
-	t.Helper()
 	var others []string
 	for range 2 {
 		x, _ := o.n.Session(t, o.who)

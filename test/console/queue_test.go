@@ -97,7 +97,6 @@ func (m *till) decided() {
 // holds adds a rule of the money policy after a rehearsal. From home it finds a withdrawal that the rule holds, reads
 // the reason and approves it.
 func (m *till) holds(auth blackbox.Headers) {
-	m.t.Helper()
 	var made struct{ Data struct{ Key string } }
 	m.n.Ok(m.t, "POST", "/admin/service-keys", `{"name":"till","role":"admin"}`, auth).Read(m.t, &made)
 	key := blackbox.Headers{"service-auth": made.Data.Key}
@@ -133,7 +132,6 @@ func (m *till) holds(auth blackbox.Headers) {
 
 // withdraws requests a small withdrawal for any customer who may withdraw.
 func (m *till) withdraws(key blackbox.Headers) string {
-	m.t.Helper()
 	users := m.s.Text("SELECT group_concat(owner) FROM (SELECT DISTINCT owner FROM account WHERE kind = 'user' LIMIT 60)")
 	for i, user := range strings.Split(users, ",") {
 		a := m.n.Do(m.t, "POST", "/integration/withdrawals", map[string]any{"externalId": fmt.Sprint("held-", i),
@@ -151,7 +149,6 @@ func (m *till) withdraws(key blackbox.Headers) string {
 
 // counts gives a caller the whole limit again, at the rule of the rate limit.
 func (m *till) counts(auth blackbox.Headers) {
-	m.t.Helper()
 	m.n.Ok(m.t, "POST", "/admin/system/waf/rules", `{"label":"all-ips","type":"rate_limit","limit":100000,`+
 		`"period":3600000,"targetEntityType":"IP","targetAllEntities":true,"targetAllResources":true,"status":"ACTIVE",`+
 		`"expireAt":0}`, auth)

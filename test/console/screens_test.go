@@ -141,7 +141,6 @@ const hiddenTab = `[...document.querySelectorAll('main .family [aria-current]')]
 
 // turns opens the next page of the longest list: one request, without a count. The inbox is read every minute.
 func turns(t *testing.T, tab *webtest.Tab) {
-	t.Helper()
 	menuTo(tab, "/users")
 	tab.See(`[data-testid="next"]`)
 	webtest.Value[bool](tab, `(performance.clearResourceTimings(), true)`)

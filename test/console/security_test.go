@@ -69,7 +69,6 @@ type officer struct {
 }
 
 func (c *officer) makesRule() {
-	c.t.Helper()
 	c.See(`h1`)
 	c.Click(mark("write-/admin/system/waf/rules"))
 	c.Type(mark("field-targetEntities"), "127.0.0.1") // taken when the field loses the focus
@@ -103,7 +102,6 @@ func (c *officer) makesRule() {
 
 // limitsService adds the limit of another service (D-WAF-21), opens its form again, and explains it.
 func (c *officer) limitsService(admin blackbox.Headers) {
-	c.t.Helper()
 	c.goes("/firewall")
 	c.Click(mark("write-/admin/system/waf/rules"))
 	c.Click(mark("field-type"))
@@ -157,7 +155,6 @@ func (c *officer) explains(by, name string) {
 }
 
 func (c *officer) explainsRefusal() {
-	c.t.Helper()
 	goTo(c.Tab, "/audit")
 	c.See(mark("chain"))
 	filterBy(c.Tab, "action", "DENIED\r")
@@ -172,7 +169,6 @@ func (c *officer) explainsRefusal() {
 
 // pastes enters values in the palette; each opens its page.
 func (c *officer) pastes() {
-	c.t.Helper()
 	request := c.n.Do(c.t, "GET", "/admin/roles", nil, nil).Header.Get("X-Request-Id")
 	for _, pasted := range []struct{ text, choice, at string }{
 		{request, "request", "/audit?requestId=" + request}, {request, "target", "/audit?target=" + request},
@@ -193,7 +189,6 @@ func (c *officer) pastes() {
 
 // jumps finds a person by a pasted address, opens the account, and uses the keys of every screen.
 func (c *officer) jumps() {
-	c.t.Helper()
 	person := `[data-testid^="person-"]`
 	c.Click(mark("palette"))
 	c.Type(`input[aria-label="Search"]`, "Boss <"+c.boss.Mail+">")
@@ -217,7 +212,6 @@ func (c *officer) jumps() {
 }
 
 func (c *officer) grants() {
-	c.t.Helper()
 	goTo(c.Tab, "/roles")
 	c.See(mark("matrix"))
 	c.Type(mark("matrix-find"), "GET /admin/audit")
@@ -241,7 +235,6 @@ func (c *officer) grants() {
 }
 
 func (c *officer) raisesPolicy() {
-	c.t.Helper()
 	goTo(c.Tab, "/mfa")
 	c.See(mark("row"))
 	c.look("mfa")
@@ -261,7 +254,6 @@ func (c *officer) raisesPolicy() {
 }
 
 func (c *officer) findsAll() {
-	c.t.Helper()
 	goTo(c.Tab, "/audit")
 	for _, action := range []string{"MFA_POLICY_UPDATE", "PERMISSION_SET", "FIREWALL_RULE_UPDATE", "FIREWALL_RULE_ADD"} {
 		c.See(acted(action))
@@ -276,7 +268,6 @@ func (c *officer) findsAll() {
 
 // keepsPassive renames a passive resource, which stays passive.
 func (c *officer) keepsPassive(admin blackbox.Headers) {
-	c.t.Helper()
 	c.goes("/roles?tab=resources&resourceContext=UI")
 	c.rows("resourceContext=UI", 1)
 	c.See(`[data-state="INACTIVE"]`)
@@ -300,7 +291,6 @@ func (c *officer) goes(path string) {
 
 // looksAround shows each screen on a phone, in Arabic and in the dark.
 func (c *officer) looksAround() {
-	c.t.Helper()
 	fromChip(c.Tab, "language-ar")
 	c.Until(`document.documentElement.dir === 'rtl'`)
 	fromChip(c.Tab, "theme")

@@ -118,7 +118,6 @@ func (p *pair) looked() {
 }
 
 func (p *pair) locksTogether(boss blackbox.Account) {
-	p.t.Helper()
 	p.later(14)
 	p.two.Front().Press("x")
 	p.later(28)
@@ -145,7 +144,6 @@ func (p *pair) locksTogether(boss blackbox.Account) {
 // survivesItsSession ends the session from elsewhere. The write discovers it, or a screen that is read again: then the
 // lock covers the button.
 func (p *pair) survivesItsSession(boss blackbox.Account, head blackbox.Headers) {
-	p.t.Helper()
 	p.n.Ok(p.t, "DELETE", "/auth/sessions", `{"all":true}`, head)
 	webtest.Value[bool](p.one.Front(), `(document.querySelector('[data-testid="send"]').click(), true)`)
 	p.one.See(mark("lock"))
@@ -159,7 +157,6 @@ func (p *pair) survivesItsSession(boss blackbox.Account, head blackbox.Headers) 
 // is the same request. A screen whose script failed to load opens once the network is back.
 func (p *pair) survivesTheNetwork() {
 	t := p.t
-	t.Helper()
 	const count = `heard.asked.filter((one) => one === 'POST /admin/roles').length`
 	before := webtest.Value[int](p.one, count)
 	p.one.Offline(true)
@@ -188,7 +185,6 @@ func (p *pair) survivesTheNetwork() {
 // session from the other tab, and without one by the key.
 func (p *pair) keepsNothing() {
 	t := p.t
-	t.Helper()
 	if len(p.secrets) < 4 { // token and key, of two logins in this tab at least
 		t.Fatalf("the page has seen %d secrets", len(p.secrets))
 	}
@@ -222,7 +218,6 @@ func (p *pair) keepsNothing() {
 // losesAGrant checks that a refusal removes the forbidden action from the menu and from the screen.
 func (p *pair) losesAGrant(agent blackbox.Account, head blackbox.Headers) {
 	t := p.t
-	t.Helper()
 	p.one.Open(p.n.URL + "/console/firewall?label=x")
 	p.logsIn(p.one, agent)
 	p.one.See(mark("forbidden"))
@@ -243,7 +238,6 @@ func (p *pair) losesAGrant(agent blackbox.Account, head blackbox.Headers) {
 // changesHands checks that the next user sees nothing that the previous one typed or read, in any tab.
 func (p *pair) changesHands(boss, demo blackbox.Account) {
 	t := p.t
-	t.Helper()
 	p.one.Open(p.n.URL + "/console/roles")
 	p.logsIn(p.one, boss)
 	p.two = p.one.Another()
@@ -270,7 +264,6 @@ func (p *pair) other(who blackbox.Account) string {
 // leavesTogether checks that a logout clears every tab, and that a login that was started meanwhile applies to
 // all.
 func (p *pair) leavesTogether(demo blackbox.Account) {
-	p.t.Helper()
 	fromChip(p.two, "logout")
 	p.two.See(mark("email"))
 	p.one.Front().See(mark("email"))

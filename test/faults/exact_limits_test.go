@@ -230,7 +230,6 @@ func callers(t *testing.T, c *limiting, nodes []*blackbox.Node, key string,
 // A service gets exactly its limit while a node is killed (D-WAF-21). After a reset it gets exactly its limit again, on
 // every node, also if a node that keeps counters is killed 10 ms after the answer (D-WAF-20).
 func limitsOfService(t *testing.T, c *limiting, boss blackbox.Headers) {
-	t.Helper()
 	var made struct{ Data struct{ Key string } }
 	n := c.Nodes[0]
 	n.Ok(t, "POST", "/admin/service-keys", `{"name":"shop","role":"admin"}`, boss).Read(t, &made)

@@ -137,7 +137,6 @@ func reset(t *testing.T, n *blackbox.Node, body string, boss blackbox.Headers, k
 // admittedOf counts the admitted requests of an entity until every node refuses it. A refusal from a cache of before
 // the reset ends within a second.
 func admittedOf(t *testing.T, nodes []*blackbox.Node, entity string, shop blackbox.Headers) (admitted int) {
-	t.Helper()
 	body := fmt.Sprintf(`{"rule":"resets","entity":%q}`, entity)
 	refused := map[*blackbox.Node]bool{}
 	end := time.Now().Add(blackbox.Within(60))

@@ -34,7 +34,6 @@ func TestFaultsAdjustmentIsBookedOnce(t *testing.T) {
 // adjustOnce sends adjustments under one unique id, kills the service while they are under way, and repeats
 // them until all are answered.
 func (b *bank) adjustOnce(t *testing.T, uniqueID string, same bool) {
-	t.Helper()
 	var answers [adjusters]blackbox.Answer
 	var errs [adjusters]error
 	send := func() {

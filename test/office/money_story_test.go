@@ -207,7 +207,6 @@ func (s *story) login(a blackbox.Account) actor {
 
 // signUp registers the customer.
 func (s *story) signUp() {
-	s.Helper()
 	s.account = blackbox.NewAccount(501)
 	body := s.node().SignUpBody(s.T, s.account)
 	f := blackbox.FlowOf(s.T, actor{s, nil}.Do(s.T, "POST", "/auth/register", body))
@@ -219,7 +218,6 @@ func (s *story) signUp() {
 
 // bringIn registers the customer through the registration page's service client. The first login is a reset.
 func (s *story) bringIn() {
-	s.Helper()
 	s.account = blackbox.NewAccount(502)
 	pages := s.service("pages", "/integration/users")
 	body := map[string]string{"externalId": "customer-1", "countryCode": s.account.Country,
@@ -243,7 +241,6 @@ func (s *story) bringIn() {
 
 // identify uploads the customer's documents, and the administrator approves them.
 func (s *story) identify() {
-	s.Helper()
 	for kind, name := range []string{1: "passport.png", 4: "bill.png"} {
 		if name != "" {
 			s.customer.Ok(s.T, "POST", "/document/upload-document", map[string]any{"type": kind, "fileName": name,
@@ -302,7 +299,6 @@ func (s *story) address() (id string) {
 // withdraw requests a withdrawal through the platform's service client, which passes on the customer's token. The
 // customer approves it with the methods that the policy requires. Repetitions start nothing else.
 func (s *story) withdraw(addressID, amount string) string {
-	s.Helper()
 	platform := s.service("platform", "/integration/withdrawals")
 	body := map[string]any{"externalId": "withdrawal-1", "userToken": s.customer.with["x-auth"], "currencyCode": "ETH",
 		"network": "ETH", "amount": json.Number(amount), "addressId": addressID}

@@ -52,7 +52,6 @@ type collector struct {
 }
 
 func newCollector(t *testing.T) *collector {
-	t.Helper()
 	c := &collector{}
 	c.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body := io.Reader(r.Body)

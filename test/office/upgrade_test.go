@@ -154,7 +154,6 @@ const masterFile = "master.key"
 // makeUpgradeFixture writes a database as another version of the program leaves it. The program must allow
 // tokens of any lifetime: scripts/upgrade-fixture.sh builds one that does.
 func makeUpgradeFixture(t *testing.T, kind string) {
-	t.Helper()
 	const century = "876000h" // the tokens are valid for as long as the fixture is kept
 	s := blackbox.NewSite(t, kind).Empty().Set("LOG_LEVEL=info", "TOKENS_X_AUTH_TTL="+century,
 		"TOKENS_SESSION_TTL="+century)

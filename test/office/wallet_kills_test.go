@@ -100,7 +100,6 @@ type wish struct {
 }
 
 func newExchange(t *testing.T, s *blackbox.Site) *exchange {
-	t.Helper()
 	// The rates are so low that no limit is reached.
 	x := &exchange{story: newStory(t, s, "base,quote,rate,date\nUSD,TRY,40,2026-01-01\nETH,USD,0.01,2026-01-01\n",
 		`{"label":"none","status":"INACTIVE","kinds":["WITHDRAWAL"],"effect":{"type":"DENY"}}`)}
@@ -236,7 +235,6 @@ func (x *exchange) settle(t *testing.T) {
 
 // compare compares the chain, the queue and the ledger.
 func (x *exchange) compare(t *testing.T) {
-	t.Helper()
 	x.site.Has(len(x.accepted), "withdrawal_queue")
 	sent := map[string][]chainTx{}
 	for _, tx := range x.wallet.chain(t) {

@@ -28,7 +28,6 @@ type walletProcess struct {
 
 // newWallet builds the program and gives it a folder and a key of the service.
 func newWallet(t *testing.T, s *blackbox.Site, url, role string) *walletProcess {
-	t.Helper()
 	dir := t.TempDir()
 	w := &walletProcess{program: filepath.Join(dir, "wallet"), dir: filepath.Join(dir, "data"), url: url}
 	storetest.Must(t, child.Build(w.program, "castellan/examples/wallet"))
