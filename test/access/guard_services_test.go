@@ -59,11 +59,10 @@ func TestGoClientGuardsAnOperation(t *testing.T) {
 			t.Errorf("a changed callback is accepted: %+v", e)
 		}
 		boss := blackbox.Admin(t, s, d.Node)
-		var made struct{ Data struct{ Key string } }
-		d.Ok(t, "POST", "/admin/service-keys", `{"name":"counter","role":"admin"}`, boss).Read(t, &made)
+		made := d.Ok(t, "POST", "/admin/service-keys", `{"name":"counter","role":"admin"}`, boss)
 		blackbox.Rule(t, d.Node, boss, "counter", "rate_limit", map[string]any{"period": 60000, "limit": 3,
 			"appId": "counter", "targetEntityType": "USER_ID", "targetResources": []string{"LIMIT orders"}})
-		c = c.Service(made.Data.Key)
+		c = c.Service(made.At(t, "data", "key"))
 		for i, allowed := range []bool{true, false} {
 			got, err := c.CountUnderLimit(ctx, client.LimitRequest{Rule: "orders", Entity: "a", Cost: 2})
 			if err != nil || got.Allowed != allowed || got.Limit != 3 || got.Remaining != 1 || got.Reset <= 0 ||
@@ -87,9 +86,7 @@ func TestGrantIsRedeemedOnceInACluster(t *testing.T) {
 	c := blackbox.ThreeNodes(t, "LIMITS_ENABLED=false")
 	d := newShop(t, c.Site, c.Nodes[0])
 	for _, n := range c.Nodes {
-		blackbox.Until(t, blackbox.Within(5), "the key is known everywhere", func() bool {
-			return n.Do(t, "GET", guardPath+"/none", nil, d.key).Status == 404
-		})
+		n.Awaits(t, blackbox.Within(5), 404, "GET", guardPath+"/none", nil, d.key)
 	}
 	for i, during := range []func(){nil, c.Nodes[2].Kill} {
 		f := d.start(t, fmt.Sprint("r", i))
@@ -179,9 +176,7 @@ func newShop(t *testing.T, s *blackbox.Site, n *blackbox.Node) *shop {
 func (d *shop) add(t *testing.T, name string, args ...string) blackbox.Headers {
 	t.Helper()
 	key := d.site.ServiceKey(name, args...)
-	blackbox.Until(t, blackbox.Within(5), "the key is known", func() bool {
-		return d.Do(t, "GET", guardPath+"/none", nil, key).Status == 404
-	})
+	d.Awaits(t, blackbox.Within(5), 404, "GET", guardPath+"/none", nil, key)
 	return key
 }
 

@@ -71,8 +71,7 @@ func TestProductionModeHasNoDefaultAccess(t *testing.T) {
 			Is(t, 200, "")
 		who := blackbox.Headers{"x-auth": blackbox.CheckFinal(t, f, final)}
 		storetest.Equal(t, blackbox.ClaimsOf(t, who["x-auth"])["sub"], any(strings.TrimSpace(got.Out)), "sub")
-		blackbox.Until(t, blackbox.Within(1), "an administrator",
-			func() bool { return n.Do(t, "GET", blackbox.ActionsPath, nil, who).Status == 200 })
+		n.Awaits(t, blackbox.Within(1), 200, "GET", blackbox.ActionsPath, nil, who) // by then an administrator
 
 		// A correct password of an account that was inserted by hand takes as long as a wrong one: one hash.
 		began := time.Now()

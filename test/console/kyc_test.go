@@ -96,9 +96,7 @@ func noise(seed int) string {
 // state returns the decision on a person.
 func (c *cases) state(id string) string {
 	c.t.Helper()
-	var got struct{ KycConfirm string }
-	c.Ok(c.t, "GET", "/admin/kyc-case?userId="+id, nil, c.admin).Read(c.t, &got)
-	return got.KycConfirm
+	return c.Ok(c.t, "GET", "/admin/kyc-case?userId="+id, nil, c.admin).At(c.t, "kycConfirm")
 }
 
 func caseIs(id string) string {
@@ -325,9 +323,8 @@ func (c *cases) views(tab *webtest.Tab, id string) {
 // leftNothing expects no picture of the cases in the files of the browser.
 func (c *cases) leftNothing(tab *webtest.Tab) {
 	for _, id := range c.ids[:2] {
-		var images struct{ Data struct{ FrontImage string } }
-		c.Ok(c.t, "GET", "/user/get-kyc-images?userId="+id, nil, c.admin).Read(c.t, &images)
-		_, text, _ := strings.Cut(images.Data.FrontImage, ",")
+		images := c.Ok(c.t, "GET", "/user/get-kyc-images?userId="+id, nil, c.admin)
+		_, text, _ := strings.Cut(images.At(c.t, "data", "frontImage"), ",")
 		raw, err := base64.StdEncoding.DecodeString(text)
 		if err != nil || len(raw) < 4096 {
 			c.t.Fatalf("a picture of %d bytes: %v", len(raw), err)

@@ -97,9 +97,8 @@ func (m *till) decided() {
 // holds adds a rule of the money policy after a rehearsal. From home it finds a withdrawal that the rule holds, reads
 // the reason and approves it.
 func (m *till) holds(auth blackbox.Headers) {
-	var made struct{ Data struct{ Key string } }
-	m.n.Ok(m.t, "POST", "/admin/service-keys", `{"name":"till","role":"admin"}`, auth).Read(m.t, &made)
-	key := blackbox.Headers{"service-auth": made.Data.Key}
+	made := m.n.Ok(m.t, "POST", "/admin/service-keys", `{"name":"till","role":"admin"}`, auth)
+	key := blackbox.Headers{"service-auth": made.At(m.t, "data", "key")}
 	m.to("/policy")
 	m.Click(`[data-testid="write-/admin/money/rules"]`)
 	m.field("label", "Every withdrawal")
@@ -138,9 +137,7 @@ func (m *till) withdraws(key blackbox.Headers) string {
 			"userId": user, "currencyCode": "BTC", "network": "BTC", "amount": 0.0002,
 			"address": "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq"}, key)
 		if a.Status == 200 {
-			var of struct{ Data struct{ ID string } }
-			a.Read(m.t, &of)
-			return of.Data.ID
+			return a.At(m.t, "data", "id")
 		}
 	}
 	m.t.Fatal("no customer may withdraw")

@@ -24,11 +24,10 @@ func TestConsoleSecurity(t *testing.T) {
 		n.Ok(t, "POST", "/admin/system/mfa/actions", blackbox.NewAction("RULE_CHANGE"), admin)
 		blackbox.Policy(t, n, admin, "RULE_CHANGE", 1, `[["MAIL"]]`, "")
 		n.Ok(t, "POST", "/admin/roles", map[string]any{"code": "auditor", "name": "Auditor"}, admin)
-		var page struct{ ID int64 }
-		n.Ok(t, "POST", "/resource/resource-type",
-			`{"code":"page","name":"Page","status":1,"resourceContext":"UI"}`, admin).Read(t, &page)
-		n.Ok(t, "POST", "/resource/resource", fmt.Sprintf(`{"code":"/desk","name":"Desk","status":0,"resourceTypeId":%d,`+
-			`"resourceContext":"UI"}`, page.ID), admin)
+		page := n.Ok(t, "POST", "/resource/resource-type",
+			`{"code":"page","name":"Page","status":1,"resourceContext":"UI"}`, admin).At(t, "id")
+		n.Ok(t, "POST", "/resource/resource", fmt.Sprintf(`{"code":"/desk","name":"Desk","status":0,"resourceTypeId":%s,`+
+			`"resourceContext":"UI"}`, page), admin)
 		wrong := demo
 		wrong.Password = "not the password"
 		n.Do(t, "POST", "/auth/login", blackbox.LoginBody(wrong), nil).Is(t, 401, "INVALID_CREDENTIALS")

@@ -146,7 +146,8 @@ func TestClusterRemembersABrowser(t *testing.T) {
 	c := blackbox.ThreeNodes(t, "LIMITS_ENABLED=false", "HTTP_PUBLIC_URL="+publicURL)
 	demo := c.Seeded("user")
 	a, b, d := c.Nodes[0], c.Nodes[1], c.Nodes[2]
-	blackbox.Policy(t, a, blackbox.Admin(t, c.Site, a), "LOGIN", 1, `[["SMS"]]`, `,"remember":7`)
+	boss := blackbox.Admin(t, c.Site, a)
+	blackbox.Policy(t, a, boss, "LOGIN", 1, `[["SMS"]]`, `,"remember":7`)
 	k := &blackbox.Keyed{Key: blackbox.ECKey(t)}
 	login := func(n *blackbox.Node) blackbox.Answer {
 		k.Token = ""
@@ -154,9 +155,8 @@ func TestClusterRemembersABrowser(t *testing.T) {
 	}
 	blackbox.Until(t, blackbox.Within(5), "the policy is known everywhere", func() bool {
 		for _, n := range c.Nodes {
-			var x struct{ RememberDays int }
-			n.Ok(t, "POST", "/admin/system/mfa/explain", `{"actionCode":"LOGIN"}`, blackbox.Admin(t, c.Site, a)).Read(t, &x)
-			if x.RememberDays != 7 {
+			explained := n.Ok(t, "POST", "/admin/system/mfa/explain", `{"actionCode":"LOGIN"}`, boss)
+			if explained.At(t, "rememberDays") != "7" {
 				return false
 			}
 		}

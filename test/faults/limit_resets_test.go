@@ -33,9 +33,8 @@ const (
 func TestFaultsResetsHoldWhileTheirNodesAreKilled(t *testing.T) {
 	c := blackbox.ThreeNodes(t, "LIMITS_ENABLED=false")
 	boss := blackbox.Admin(t, c.Site, c.Nodes[0])
-	var key struct{ Data struct{ Key string } }
-	c.Nodes[0].Ok(t, "POST", "/admin/service-keys", `{"name":"shop","role":"admin"}`, boss).Read(t, &key)
-	shop := blackbox.Headers{"service-auth": key.Data.Key}
+	made := c.Nodes[0].Ok(t, "POST", "/admin/service-keys", `{"name":"shop","role":"admin"}`, boss)
+	shop := blackbox.Headers{"service-auth": made.At(t, "data", "key")}
 	blackbox.Rule(t, c.Nodes[0], boss, "resets", "rate_limit", map[string]any{"period": time.Hour.Milliseconds(),
 		"limit": resetLimit, "appId": "shop", "targetEntityType": "USER_ID", "targetResources": []string{"LIMIT resets"}})
 	for round, role := range []string{"owner", "replica", "owner", "replica"} {

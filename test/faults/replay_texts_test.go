@@ -90,11 +90,9 @@ var replaysOfTexts = []replay{
 		s.Ask("POST", "/admin/cdn/upload", map[string]any{"imageData": blackbox.OnePixel,
 			"imageName": "a.html", "folderType": "logo",
 			"useSuffix": true}, s.boss).Is(t, 400, "INVALID_FIELD")
-		var kept struct{ Data struct{ ImageURL string } }
-		s.Ask("POST", "/admin/cdn/upload", map[string]any{"imageData": blackbox.OnePixel,
-			"imageName": "a.png", "folderType": "logo",
-			"useSuffix": true}, s.boss).Is(t, 200, "").Read(t, &kept)
-		u := storetest.Value(url.Parse(kept.Data.ImageURL))(t)
+		kept := s.Ask("POST", "/admin/cdn/upload", map[string]any{"imageData": blackbox.OnePixel,
+			"imageName": "a.png", "folderType": "logo", "useSuffix": true}, s.boss).Is(t, 200, "")
+		u := storetest.Value(url.Parse(kept.At(t, "data", "imageUrl")))(t)
 		s.Ask("GET", u.Path, nil, nil).Is(t, 200, "").With(t, "Content-Type", "image/png").
 			With(t, "X-Content-Type-Options", "nosniff")
 	}, nil},

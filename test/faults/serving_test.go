@@ -57,10 +57,7 @@ func TestFullDisk(t *testing.T) {
 		t.Error("the log does not name the disk")
 	}
 	limit(former.Cur)
-	blackbox.Until(t, 5*time.Second, "ready again", func() bool {
-		got, err := n.Try("GET", "/health/ready", nil, nil)
-		return err == nil && got.Status == http.StatusOK
-	})
+	n.Awaits(t, 5*time.Second, 200, "GET", "/health/ready", nil, nil)
 	n.Login(t, who)
 }
 
@@ -172,10 +169,7 @@ func TestRefusalsOfTheDatabaseAre503(t *testing.T) {
 			t.Errorf("%s: nothing was refused", c.begin[0])
 		}
 		boss.Exec(c.end)
-		blackbox.Until(t, blackbox.Within(5), "served again", func() bool {
-			got, err := n.Try("POST", "/auth/login", blackbox.LoginBody(who), nil)
-			return err == nil && got.Status == http.StatusOK
-		})
+		n.Awaits(t, blackbox.Within(5), 200, "POST", "/auth/login", blackbox.LoginBody(who), nil)
 	}
 }
 

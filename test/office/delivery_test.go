@@ -43,8 +43,7 @@ func TestDeliveryLeavesNoReadableCode(t *testing.T) {
 		secrets = append(secrets, boss.Password, smsCode, mailCode, f.PAuth, token)
 
 		who := blackbox.Headers{"x-auth": token}
-		blackbox.Until(t, blackbox.Within(1), "an administrator",
-			func() bool { return n.Do(t, "GET", blackbox.ActionsPath, nil, who).Status == 200 })
+		n.Awaits(t, blackbox.Within(1), 200, "GET", blackbox.ActionsPath, nil, who) // by then an administrator
 		blackbox.TwoMethods(t, n, who)
 		blackbox.Tune(t, n, who, "SMS", 120_000, 1)
 		f = n.Login(t, boss)
@@ -241,11 +240,9 @@ func TestDevicesAreWokenByWebhookAndWebPush(t *testing.T) {
 					t.Errorf("sent %s as %s", c.body, c.header.Get("webhook-id"))
 				}
 			case "/push":
-				var shown struct{ PublicKey string }
-				n.Ok(t, "GET", "/.well-known/vapid.json", nil, nil).Read(t, &shown)
-				h := c.header
+				key, h := n.Ok(t, "GET", "/.well-known/vapid.json", nil, nil).At(t, "publicKey"), c.header
 				if h.Get("TTL") == "" || h.Get("Urgency") != "high" || h.Get("Content-Encoding") != "aes128gcm" ||
-					!strings.HasSuffix(h.Get("Authorization"), ", k="+shown.PublicKey) || len(c.body) < 100 {
+					!strings.HasSuffix(h.Get("Authorization"), ", k="+key) || len(c.body) < 100 {
 					t.Errorf("%v, %d bytes", h, len(c.body))
 				}
 			}

@@ -223,9 +223,8 @@ func (x *exchange) settle(t *testing.T) {
 	}
 	if !settled {
 		for _, w := range x.accepted {
-			var is struct{ Data struct{ Status string } }
 			got := x.caller.Ok(t, "GET", "/integration/withdrawals/"+w.id, nil, x.boss.with)
-			if got.Read(t, &is); !slices.Contains([]string{"finalized", "failed", "cancelled"}, is.Data.Status) {
+			if !slices.Contains([]string{"finalized", "failed", "cancelled"}, got.At(t, "data", "status")) {
 				t.Logf("%s", got.Body)
 			}
 		}
@@ -246,14 +245,11 @@ func (x *exchange) compare(t *testing.T) {
 	has := x.paid
 	_, byHand := x.moved(t)
 	for _, w := range x.accepted {
-		var is struct {
-			Data struct{ Status, TxID, Reason string }
-		}
-		x.caller.Ok(t, "GET", "/integration/withdrawals/"+w.id, nil, x.boss.with).Read(t, &is)
-		x.ended[is.Data.Status]++
+		status := x.caller.Ok(t, "GET", "/integration/withdrawals/"+w.id, nil, x.boss.with).At(t, "data", "status")
+		x.ended[status]++
 		txs := sent[w.id]
 		delete(sent, w.id)
-		switch is.Data.Status {
+		switch status {
 		case "finalized":
 			has[w.user] -= w.thousands
 			if byHand[w.id] && len(txs) == 0 {
@@ -265,10 +261,10 @@ func (x *exchange) compare(t *testing.T) {
 			}
 		case "failed", "cancelled":
 			if len(txs) != 0 {
-				t.Errorf("the withdrawal %s is %s, and on the chain as %+v", w.id, is.Data.Status, txs)
+				t.Errorf("the withdrawal %s is %s, and on the chain as %+v", w.id, status, txs)
 			}
 		default:
-			t.Errorf("the withdrawal %s is %s", w.id, is.Data.Status)
+			t.Errorf("the withdrawal %s is %s", w.id, status)
 		}
 	}
 	storetest.Equal(t, len(sent), 0, "transactions of no withdrawal", sent)
