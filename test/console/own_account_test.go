@@ -21,13 +21,12 @@ func TestConsoleOwnAccount(t *testing.T) {
 	blackbox.OnOne(t, "sqlite", func(t *testing.T, s *blackbox.Site) {
 		n := blackbox.Patient(s).Start("MFA_GUARDED=POST " + blackbox.AddressesPath + "=WITHDRAWAL_ADDRESS_ADD")
 		boss, customer := s.Seeded("admin"), s.Seeded("user")
-		auth, _ := n.Session(t, boss)
-		head := blackbox.Headers{"x-auth": auth}
+		head := n.Auth(t, boss)
 		n.Ok(t, "POST", "/admin/system/mfa/actions", blackbox.NewAction("WITHDRAWAL_ADDRESS_ADD"), head)
 		customer.ID = s.Text("SELECT id FROM users WHERE email = '" + customer.Mail + "'")
 		n.Ok(t, "POST", "/admin/send-notification", map[string]any{"memberId": []string{customer.ID}, "topic": "news",
 			"title": "A new currency", "body": "<b>SOL</b> can be traded from today."},
-			blackbox.Headers{"x-auth": auth, "otp": blackbox.Enrolled(t, n, boss, head).Next(t)})
+			blackbox.Headers{"x-auth": head["x-auth"], "otp": blackbox.Enrolled(t, n, boss, head).Next(t)})
 		o := &owner{viewer{webtest.Browser(t), t}, n, customer}
 		o.resetsPassword()
 		before, _ := n.Session(t, o.who)
@@ -104,8 +103,7 @@ func (o *owner) readsNotifications() {
 	var all []struct{ ReadAt *string }
 	unread := func() (n int) {
 		t.Helper()
-		x, _ := o.n.Session(t, o.who)
-		o.n.Ok(t, "GET", notifications, nil, blackbox.Headers{"x-auth": x}).Read(t, &all)
+		o.n.Ok(t, "GET", notifications, nil, o.n.Auth(t, o.who)).Read(t, &all)
 		for _, one := range all {
 			if one.ReadAt == nil {
 				n++
@@ -189,8 +187,7 @@ func (o *owner) choosesCountry() {
 
 func (o *owner) seesTheSystem() {
 	t := o.t
-	x, _ := o.n.Session(t, o.who)
-	head := blackbox.Headers{"x-auth": x}
+	head := o.n.Auth(t, o.who)
 	o.n.Ok(t, "POST", "/integration/begin-accounting-integration",
 		`{"startDate":"2026-01-01","endDate":"2026-01-02","invoiceDate":"2026-01-03"}`, head)
 	o.Until(`[...document.querySelectorAll('[data-testid="row"]')].some((r) =>

@@ -127,11 +127,7 @@ func (o *owner) printsCodes() {
 // endsSessions ends two at once; each request has an idempotency key of its own.
 func (o *owner) endsSessions() {
 	t := o.t
-	var others []string
-	for range 2 {
-		x, _ := o.n.Session(t, o.who)
-		others = append(others, x)
-	}
+	others := []blackbox.Headers{o.n.Auth(t, o.who), o.n.Auth(t, o.who)}
 	o.Click(fmt.Sprintf(`[data-path=%q] [aria-label="Refresh"]`, blackbox.SessionsPath))
 	o.rows(blackbox.SessionsPath, 3)
 	for i := range 3 {
@@ -144,24 +140,20 @@ func (o *owner) endsSessions() {
 	o.Click(mark("bulk-send"))
 	o.rows(blackbox.SessionsPath, 1)
 	for _, x := range others {
-		o.n.Do(t, "GET", blackbox.SessionsPath, nil, blackbox.Headers{"x-auth": x}).Is(t, 401, "TOKEN_REVOKED")
+		o.n.Do(t, "GET", blackbox.SessionsPath, nil, x).Is(t, 401, "TOKEN_REVOKED")
 	}
 	if keys := webtest.Value[int](o.Tab, `new Set(heard.keys.filter((k, n) =>
 		heard.asked[n] === 'DELETE /auth/sessions')).size`); keys != 2 {
 		t.Errorf("two writes had %d keys", keys)
 	}
 	o.look("security")
-	var more []string
-	for range 2 {
-		x, _ := o.n.Session(t, o.who)
-		more = append(more, x)
-	}
+	more := []blackbox.Headers{o.n.Auth(t, o.who), o.n.Auth(t, o.who)}
 	o.Click(fmt.Sprintf(`[data-path=%q] [aria-label="Refresh"]`, blackbox.SessionsPath))
 	o.rows(blackbox.SessionsPath, 3)
 	o.Click(mark("end-others"))
 	o.rows(blackbox.SessionsPath, 1)
 	for _, x := range more {
-		o.n.Do(t, "GET", blackbox.SessionsPath, nil, blackbox.Headers{"x-auth": x}).Is(t, 401, "TOKEN_REVOKED")
+		o.n.Do(t, "GET", blackbox.SessionsPath, nil, x).Is(t, 401, "TOKEN_REVOKED")
 	}
 }
 

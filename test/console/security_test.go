@@ -17,8 +17,7 @@ func TestConsoleSecurity(t *testing.T) {
 	blackbox.OnOne(t, "sqlite", func(t *testing.T, s *blackbox.Site) {
 		n := s.Start("MFA_GUARDED=PATCH /admin/system/waf/rules=RULE_CHANGE")
 		boss, demo := s.Seeded("admin"), s.Seeded("user")
-		auth, _ := n.Session(t, boss)
-		admin := blackbox.Headers{"x-auth": auth}
+		admin := n.Auth(t, boss)
 		n.Ok(t, "POST", "/admin/system/mfa/policies/common", map[string]any{"actionCode": "LOGIN", "name": "One of two",
 			"expireAt": 0, "required": 1, "methods": [][]string{{"SMS"}, {"MAIL"}}}, admin)
 		n.Ok(t, "POST", "/admin/system/mfa/actions", blackbox.NewAction("RULE_CHANGE"), admin)
@@ -31,8 +30,8 @@ func TestConsoleSecurity(t *testing.T) {
 		wrong := demo
 		wrong.Password = "not the password"
 		n.Do(t, "POST", "/auth/login", blackbox.LoginBody(wrong), nil).Is(t, 401, "INVALID_CREDENTIALS")
-		mine, _ := n.Session(t, demo)
-		n.Do(t, "GET", "/admin/audit", nil, blackbox.Headers{"x-auth": mine}).Is(t, 403, "FORBIDDEN")
+		mine := n.Auth(t, demo)
+		n.Do(t, "GET", "/admin/audit", nil, mine).Is(t, 403, "FORBIDDEN")
 		policy := map[string]any{"actionCode": "LOGIN", "name": "Device", "expireAt": 0, "required": 1,
 			"methods": [][]string{{"PUSH"}}}
 		tried := n.Ok(t, "POST", "/admin/system/mfa/rehearse", policy, admin)
@@ -42,7 +41,7 @@ func TestConsoleSecurity(t *testing.T) {
 		}
 		policy["required"] = 2
 		n.Do(t, "POST", "/admin/system/mfa/rehearse", policy, admin).Is(t, 400, "INVALID_FIELD")
-		n.Do(t, "POST", "/admin/system/mfa/rehearse", policy, blackbox.Headers{"x-auth": mine}).Is(t, 403, "FORBIDDEN")
+		n.Do(t, "POST", "/admin/system/mfa/rehearse", policy, mine).Is(t, 403, "FORBIDDEN")
 
 		tab := webtest.Browser(t)
 		c := &officer{viewer{tab, t}, n, boss}

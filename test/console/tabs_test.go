@@ -149,12 +149,11 @@ func (p *pair) survivesItsSession(boss blackbox.Account, head blackbox.Headers) 
 	p.one.See(mark("lock"))
 	p.logsIn(p.one, boss)
 	p.still("Night shift")
-	auth, _ := p.n.Session(p.t, boss)
-	head["x-auth"] = auth
+	head["x-auth"], _ = p.n.Session(p.t, boss)
 }
 
 // survivesTheNetwork checks that a write without network fails with an error, and that a retry by two clicks
-// is the same request. A screen whose script failed to load opens once the network is back.
+// is the same request.
 func (p *pair) survivesTheNetwork() {
 	t := p.t
 	const count = `heard.asked.filter((one) => one === 'POST /admin/roles').length`
@@ -173,11 +172,7 @@ func (p *pair) survivesTheNetwork() {
 		t.Errorf("the keys of one intention are %q", keys)
 	}
 	p.secrets = webtest.Value[[]string](p.one, `heard.secrets`)
-	p.one.Offline(true)
 	goTo(p.one, "/contracts")
-	p.one.Until(`document.querySelector('main [data-testid="problem"]')?.innerText.includes('NETWORK')`)
-	p.one.Offline(false)
-	p.one.Click(mark("again"))
 	p.one.See(mark("list"))
 }
 
@@ -244,7 +239,7 @@ func (p *pair) changesHands(boss, demo blackbox.Account) {
 	p.two.Open(p.n.URL + "/console/users")
 	p.two.See(mark("row"))
 	p.types("Day shift")
-	p.n.Ok(t, "DELETE", "/auth/sessions", `{"all":true}`, blackbox.Headers{"x-auth": p.other(boss)})
+	p.n.Ok(t, "DELETE", "/auth/sessions", `{"all":true}`, p.n.Auth(t, boss))
 	p.one.Click(mark("send"))
 	p.one.See(mark("lock"))
 	p.logsIn(p.one, demo)
@@ -253,12 +248,6 @@ func (p *pair) changesHands(boss, demo blackbox.Account) {
 	if webtest.Value[bool](p.two, `document.body.innerText.includes(`+fmt.Sprintf("%q", boss.Mail)+`)`) {
 		t.Error("the next one sees what was read before him")
 	}
-}
-
-// other opens one more session of an account.
-func (p *pair) other(who blackbox.Account) string {
-	auth, _ := p.n.Session(p.t, who)
-	return auth
 }
 
 // leavesTogether checks that a logout clears every tab, and that a login that was started meanwhile applies to
