@@ -2,13 +2,11 @@ package access
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -49,12 +47,17 @@ func newGate(t *testing.T, s *blackbox.Site) *gate {
 // ask asks about a request as nginx does.
 func (g *gate) ask(t *testing.T, method, uri string, more ...blackbox.Headers) blackbox.Answer {
 	t.Helper()
+	return storetest.Value(g.try(method, uri, more...))(t)
+}
+
+// try is ask for goroutines.
+func (g *gate) try(method, uri string, more ...blackbox.Headers) (blackbox.Answer, error) {
 	h := blackbox.Headers{"X-Original-Method": method, "X-Original-URI": uri, "X-Original-Host": "shop.example:8443",
 		"x-auth": g.xAuth, "x-to": "IBAN 7"}
 	for _, m := range more {
 		maps.Copy(h, m)
 	}
-	return storetest.Value(g.Try("GET", checkPath, nil, h))(t)
+	return g.Try("GET", checkPath, nil, h)
 }
 
 // route makes a route.
@@ -92,31 +95,6 @@ func TestGatewayCheckNeedsTrust(t *testing.T) {
 		ask(blackbox.Headers{"service-auth": "gate.nothing"}).Is(t, 403, "FORBIDDEN")
 		key := s.ServiceKey("gate", "--role", "admin")
 		blackbox.Until(t, 10*time.Second, "the key is known", func() bool { return ask(key).Status == 204 })
-	})
-}
-
-// Without the database no request passes: not even one that has no route.
-func TestGatewayCheckWithoutDatabase(t *testing.T) {
-	blackbox.OnOne(t, "postgres", func(t *testing.T, s *blackbox.Site) {
-		network := s.Behind()
-		g := newGate(t, s)
-		g.route(t, payRoute)
-		grant := g.approve(t, g.ask(t, "POST", "/orders/7/pay"))
-		network.Become(blackbox.Resets)
-		blackbox.Until(t, 20*time.Second, "the guard refuses", func() bool {
-			return g.ask(t, "GET", "/free").Status == 503
-		})
-		for range 10 {
-			g.ask(t, "POST", "/orders/7/pay", granted(grant)).Is(t, 503, "UNAVAILABLE")
-			g.ask(t, "POST", "/orders/7/pay").Is(t, 503, "UNAVAILABLE")
-			g.ask(t, "GET", "/free").Is(t, 503, "UNAVAILABLE")
-		}
-		network.Become(blackbox.Good)
-		blackbox.Until(t, 20*time.Second, "the guard passes", func() bool { return g.ask(t, "GET", "/free").Status == 204 })
-		blackbox.Until(t, 20*time.Second, "the grant is used or too old", func() bool {
-			a := g.ask(t, "POST", "/orders/7/pay", granted(grant))
-			return a.Status == 204 || a.Code() == "TOKEN_EXPIRED"
-		})
 	})
 }
 
@@ -185,29 +163,13 @@ func TestGatewayGrantIsUsedOnceInCluster(t *testing.T) {
 	storetest.Equal(t, len(ids), 1, "challenges of three nodes")
 	for round, kill := range []bool{false, true} {
 		grant := g.approve(t, g.ask(t, "POST", "/orders/7/pay"))
-		var mu sync.Mutex
-		var wait sync.WaitGroup
-		answers := map[string]int{}
-		for i := range 200 {
-			n := c.Nodes[i%len(c.Nodes)]
-			wait.Go(func() {
-				h := blackbox.Headers{"X-Original-Method": "POST", "X-Original-URI": "/orders/7/pay", "x-auth": g.xAuth,
-					"X-Original-Host": "shop.example", "x-to": "IBAN 7"}
-				maps.Copy(h, granted(grant))
-				a, err := n.Try("GET", checkPath, nil, h)
-				mu.Lock()
-				defer mu.Unlock()
-				if err != nil {
-					answers["lost"]++
-					return
-				}
-				answers[fmt.Sprint(a.Status, a.Code())]++
-			})
+		sent, _ := blackbox.TryCrowd(200, func(i int) (blackbox.Answer, error) {
 			if kill && i == 100 {
 				c.Nodes[2].Kill()
 			}
-		}
-		wait.Wait()
+			return on(c.Nodes[i%len(c.Nodes)]).try("POST", "/orders/7/pay", granted(grant))
+		})
+		answers := blackbox.CountByCode(sent)
 		if answers["204"] > 1 || !kill && (answers["204"] != 1 || answers["403GRANT_USED"] != 199) {
 			t.Errorf("round %d: %v", round, answers)
 		}

@@ -259,42 +259,37 @@ func (d *shop) called(t *testing.T, id, reference, status string) {
 // redeemedOnce redeems a grant by 200 callers over nodes, and runs during between. Exactly one redemption commits. Its
 // answer can only be missing if a call was cut off.
 func (d *shop) redeemedOnce(t *testing.T, g guarded, nodes []*blackbox.Node, during func()) {
-	var mu sync.Mutex
 	var won, cut int
-	var wg sync.WaitGroup
 	times := map[string]bool{}
-	for i := range 200 {
-		wg.Go(func() {
-			a, err := nodes[i%len(nodes)].Try("POST", redeemPath, map[string]string{"grant": g.Grant}, d.key)
-			var body struct {
-				RedeemedAt string
-				Data       struct {
-					Reference, RedeemedAt string
-					Payload               struct{ Payout string }
-				}
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			switch {
-			case err != nil:
-				cut++
-			case a.Status == 200 && json.Unmarshal(a.Body, &body) == nil && body.Data.Reference == g.Reference &&
-				body.Data.Payload.Payout == "order-"+g.Reference:
-				won++
-				times[body.Data.RedeemedAt] = true
-			case a.Code() == "GRANT_USED" && a.Status == 409 && json.Unmarshal(a.Body, &body) == nil:
-				times[body.RedeemedAt] = true
-			case during != nil && a.Status == 503:
-				cut++
-			default:
-				t.Errorf("redeemed: %s", a)
-			}
-		})
+	answers, errs := blackbox.TryCrowd(200, func(i int) (blackbox.Answer, error) {
 		if i == 100 && during != nil {
 			during()
 		}
+		return nodes[i%len(nodes)].Try("POST", redeemPath, map[string]string{"grant": g.Grant}, d.key)
+	})
+	for i, a := range answers {
+		var body struct {
+			RedeemedAt string
+			Data       struct {
+				Reference, RedeemedAt string
+				Payload               struct{ Payout string }
+			}
+		}
+		switch {
+		case errs[i] != nil:
+			cut++
+		case a.Status == 200 && json.Unmarshal(a.Body, &body) == nil && body.Data.Reference == g.Reference &&
+			body.Data.Payload.Payout == "order-"+g.Reference:
+			won++
+			times[body.Data.RedeemedAt] = true
+		case a.Code() == "GRANT_USED" && a.Status == 409 && json.Unmarshal(a.Body, &body) == nil:
+			times[body.RedeemedAt] = true
+		case during != nil && a.Status == 503:
+			cut++
+		default:
+			t.Errorf("redeemed: %s", a)
+		}
 	}
-	wg.Wait()
 	if won > 1 || won == 0 && cut == 0 || len(times) != 1 {
 		t.Errorf("%d redemptions succeeded, %d calls were cut off, at the times %v", won, cut, times)
 	}

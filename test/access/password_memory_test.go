@@ -6,7 +6,6 @@ package access
 
 import (
 	"fmt"
-	"sync"
 	"testing"
 
 	"castellan/internal/blackbox"
@@ -34,43 +33,25 @@ func TestConcurrentPasswordChangesUseBoundedMemory(t *testing.T) {
 		)
 		n := s.Start()
 		demo := s.Seeded("user")
-		xauth, _ := n.Session(t, demo)
+		who := n.Auth(t, demo)
 		change := func() (blackbox.Answer, error) {
-			return n.Try(
-				"POST",
-				"/auth/password",
-				map[string]string{
-					"oldPassword":    demo.Password,
-					"password":       "another-lantern-orchard",
-					"passwordVerify": "another-lantern-orchard",
-				},
-				blackbox.Headers{"x-auth": xauth},
-			)
+			return n.Try("POST", "/auth/password", map[string]string{"oldPassword": demo.Password,
+				"password": "another-lantern-orchard", "passwordVerify": "another-lantern-orchard"}, who)
 		}
 		before := n.PeakMemory()
-		var mu sync.Mutex
 		served, refused := 0, 0
-		var wg sync.WaitGroup
-		for range callers {
-			wg.Go(func() {
-				a, err := change()
-				mu.Lock()
-				defer mu.Unlock()
-				switch {
-				case err != nil:
-					t.Error(err)
-				case a.Status == 200:
-					served++
-				case a.Status == 503 && a.Code() == "OVERLOADED" && a.Header.Get("Retry-After") != "":
-					refused++
-				case a.Status == 503 && a.Header.Get("Retry-After") != "": // its hash was made; the database is slow
-					served++
-				default:
-					t.Errorf("answered %s", a)
-				}
-			})
+		for _, a := range blackbox.Crowd(t, callers, func(int) (blackbox.Answer, error) { return change() }) {
+			switch {
+			case a.Status == 200:
+				served++
+			case a.Status == 503 && a.Code() == "OVERLOADED" && a.Header.Get("Retry-After") != "":
+				refused++
+			case a.Status == 503 && a.Header.Get("Retry-After") != "": // its hash was made; the database is slow
+				served++
+			default:
+				t.Errorf("answered %s", a)
+			}
 		}
-		wg.Wait()
 		rise, most := n.PeakMemory()-before, slots*memoryKiB<<10+callers*besides+heap
 		t.Logf("%d served, %d asked to retry; %d MiB more", served, refused, rise>>20)
 		if rise > most {
