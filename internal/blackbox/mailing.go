@@ -78,17 +78,22 @@ func (m *Mailing) Moves(within time.Duration, what string) {
 	Until(m.T, within, what, func() bool { return m.Box.Taken() > before })
 }
 
+// Over waits for the end of the job.
+func (m *Mailing) Over(n *Node, within time.Duration) (j AJob) {
+	m.T.Helper()
+	Until(m.T, within, "the job over", func() (ok bool) {
+		j, ok = m.At(n)
+		return ok && j.Over()
+	})
+	return j
+}
+
 // Ends waits for the end of the job and checks its accounts: no account gets two mails, and every account is
 // counted.
 func (m *Mailing) Ends(n *Node, within time.Duration, kills int) {
 	t := m.T
 	t.Helper()
-	var j AJob
-	Until(t, within, "the job over", func() bool {
-		var ok bool
-		j, ok = m.At(n)
-		return ok && j.Over()
-	})
+	j := m.Over(n, within)
 	got := map[string]int{}
 	for _, d := range m.Box.Deliveries() {
 		if !d.Refused && strings.HasPrefix(d.To, "bulk") {

@@ -121,13 +121,20 @@ func TestTwoProcessesStartOnEmptyDatabase(t *testing.T) {
 				s.Dir = other
 			}
 			b.Ok(t, "GET", blackbox.SessionsPath, nil, a.Auth(t, s.Seeded("user")))
-			// A challenge that one process started is completed at the other, once.
+			// A challenge that one process started and has read is completed at the other, once. The first one tells its
+			// callers.
 			demo := s.Seeded("user")
 			f := a.Login(t, demo)
+			a.Result(t, f).Is(t, 409, "CHALLENGE_NOT_COMPLETED")
+			waiting := blackbox.LongPoll(a, f)
 			sms, code := f.Method(t, "SMS"), a.Code(t, demo, "SMS")
 			final := b.Complete(t, f, sms, code).Is(t, 200, "")
 			blackbox.SameOutcome(t, final, a.Complete(t, f, sms, code))
 			blackbox.SameOutcome(t, final, a.Result(t, f))
+			blackbox.SameOutcome(t, final, (<-waiting).Answer)
+			socket := a.Socket(t, f)
+			socket.Expect(f, "LOGIN", "METHOD_COMPLETE")
+			socket.Expect(f, "LOGIN", "ACTION_COMPLETE")
 		})
 	}
 }

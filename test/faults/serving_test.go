@@ -173,28 +173,6 @@ func TestRefusalsOfTheDatabaseAre503(t *testing.T) {
 	}
 }
 
-// A node whose membership no other node confirms is not ready, and names the lease.
-func TestNodeWithoutLeaseIsNotReady(t *testing.T) {
-	t.Parallel()
-	c := blackbox.NewSite(t, "postgres").Cluster()
-	addr := porttest.Free(t)
-	n, x, y := c.Join("METRICS_ADDR="+addr), c.Join(), c.Join()
-	blackbox.Whole(t, c)
-	status := func() int {
-		return storetest.Value(n.Try("GET", "/health/ready", nil, nil))(t).Status
-	}
-	blackbox.Until(t, blackbox.Within(5), "ready", func() bool { return status() == http.StatusOK })
-	x.Freeze()
-	y.Freeze()
-	blackbox.Until(t, blackbox.Within(5), "not ready, because of the lease", func() bool {
-		return status() == http.StatusServiceUnavailable &&
-			blackbox.Value(blackbox.Scrape(t, addr), "castellan_not_ready", "cause=lease") == 1
-	})
-	x.Thaw()
-	y.Thaw()
-	blackbox.Until(t, blackbox.Within(20), "ready again", func() bool { return status() == http.StatusOK })
-}
-
 // Killed at any moment of its first start, the service comes up at the next one, with one set of keys and
 // seeds and with working logins.
 func TestKillDuringFirstStart(t *testing.T) {
