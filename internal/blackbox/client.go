@@ -153,10 +153,8 @@ func (c Client) tryContext(ctx context.Context, method, path string, body any, h
 	}
 	if c.tell != nil {
 		given, _ := body.(map[string]string)
-		c.tell(
-			fmt.Sprintf("%s +%v %s %s%s %v: %d %s %v", began.Format("15:04:05.000"),
-				time.Since(began).Round(time.Millisecond), method, c.URL, path, given, a.Status, a.Code(), err),
-		)
+		c.tell(fmt.Sprintf("%s +%v %s %s%s %v: %d %s %v", began.Format("15:04:05.000"),
+			time.Since(began).Round(time.Millisecond), method, c.URL, path, given, a.Status, a.Code(), err))
 	}
 	return a, err
 }

@@ -56,8 +56,8 @@ func StartMailing(t *testing.T, s *Site, box *Postbox, n *Node, many int) *Maili
 			t.Fatalf("mail before the mailing: %+v", d)
 		}
 	}
-	m.ID = n.Ok(t, "POST", "/admin/terms-of-service", map[string]any{"base64String": "JVBERi0xLjQKJSVFT0YK", "name": "Terms",
-		"description": "New", "sendEmail": true, "userId": "BULK1000001"}, m.Who).At(t, "data", "id")
+	m.ID = n.Ok(t, "POST", "/admin/terms-of-service", map[string]any{"base64String": "JVBERi0xLjQKJSVFT0YK",
+		"name": "Terms", "description": "New", "sendEmail": true, "userId": "BULK1000001"}, m.Who).At(t, "data", "id")
 	return m
 }
 

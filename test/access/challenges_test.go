@@ -285,8 +285,7 @@ func frames(t *testing.T, socket *blackbox.Socket, f blackbox.Flow, token string
 	storetest.Must(t, json.Unmarshal(outcome, &action))
 	storetest.Same(t, slices.Sorted(maps.Keys(blackbox.Keys(t, outcome))), []string{"data", "headers", "success"})
 	if !action.Success || len(action.Data) != 1 || action.Data["sessionKey"] != blackbox.ClaimsOf(t, token)["sid"] ||
-		len(action.Headers) != 1 ||
-		action.Headers["x-auth"] != token {
+		len(action.Headers) != 1 || action.Headers["x-auth"] != token {
 		t.Errorf("ACTION_COMPLETE of %s, want the outcome with x-auth %s", outcome, token)
 	}
 }

@@ -68,8 +68,7 @@ func TestDemoDeviceApprovesAndDenies(t *testing.T) {
 			run(1, "", "approve")
 			f := n.Login(t, demo)
 			if got := run(0, "", "ongoing"); !strings.Contains(got.Out, f.ChallengeID) ||
-				!strings.Contains(got.Out, "Sign-in") ||
-				!strings.Contains(got.Out, "IP address: 127.0.0.1") {
+				!strings.Contains(got.Out, "Sign-in") || !strings.Contains(got.Out, "IP address: 127.0.0.1") {
 				t.Errorf("%s", got.Out)
 			}
 			if got := run(0, "", "ongoing", "--json"); !json.Valid([]byte(got.Out)) ||

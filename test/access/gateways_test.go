@@ -141,8 +141,8 @@ func (f front) refuses(t *testing.T, status int, code, method, uri string, heade
 	}
 }
 
-// Each gateway of Debian, with the settings in deploy/gateways, guards a small upstream (D-EXT-11). Without the database
-// no request passes: not even one that has no route.
+// Each gateway of Debian, with the settings in deploy/gateways, guards a small upstream (D-EXT-11). Without the
+// database no request passes: not even one that has no route.
 func TestGateways(t *testing.T) {
 	blackbox.OnOne(t, "postgres", func(t *testing.T, s *blackbox.Site) {
 		network := s.Behind()

@@ -22,15 +22,9 @@ func TestConcurrentPasswordChangesUseBoundedMemory(t *testing.T) {
 		heap           = 16 << 20 // garbage that is not collected yet
 	)
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
-		s.UsualHeap().Set(
-			"PASSWORD_ARGON2_MEMORY_KIB=",
-			"PASSWORD_ARGON2_TIME=",
-			fmt.Sprint("PASSWORD_HASH_SLOTS=", slots),
-			"PASSWORD_QUEUE=16",
-			"PASSWORD_QUEUE_WAIT=1m",
-			"LIMITS_ENABLED=false",
-			"HTTP_MAX_CONNECTIONS_PER_IP=0", // every caller may have a connection
-		)
+		s.UsualHeap().Set("PASSWORD_ARGON2_MEMORY_KIB=", "PASSWORD_ARGON2_TIME=", "PASSWORD_QUEUE=16",
+			fmt.Sprint("PASSWORD_HASH_SLOTS=", slots), "PASSWORD_QUEUE_WAIT=1m", "LIMITS_ENABLED=false",
+			"HTTP_MAX_CONNECTIONS_PER_IP=0") // every caller may have a connection
 		n := s.Start()
 		demo := s.Seeded("user")
 		who := n.Auth(t, demo)

@@ -27,8 +27,7 @@ func TestProductionModeHasNoDefaultAccess(t *testing.T) {
 			n.Do(t, "GET", path, nil, nil).Is(t, 404, "NOT_FOUND")
 		}
 		for _, path := range []string{"/health/live", "/health/ready", "/openapi.json", "/asyncapi.json", "/docs",
-			"/.well-known/jwks.json", "/.well-known/vapid.json", "/authenticator", "/authenticator/service",
-			"/setup"} {
+			"/.well-known/jwks.json", "/.well-known/vapid.json", "/authenticator", "/authenticator/service", "/setup"} {
 			a := n.Ok(t, "GET", path, nil, nil)
 			policy := a.Header.Get("Content-Security-Policy")
 			if strings.Contains(policy, "localhost") ||

@@ -18,14 +18,13 @@ func TestSessionRevocationIsImmediate(t *testing.T) {
 	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		demo := s.Seeded("user")
-		var tokens []string
+		var tokens []blackbox.Headers
 		for range 8 {
-			token, _ := n.Session(t, demo)
-			tokens = append(tokens, token)
+			tokens = append(tokens, n.Auth(t, demo))
 		}
-		hammer := newHammer(n.Client, tokens)
+		hammer := newHammer(n.Client, tokens...)
 		time.Sleep(100 * time.Millisecond)
-		n.Ok(t, "DELETE", blackbox.SessionsPath, `{"all":true}`, blackbox.Headers{"x-auth": tokens[0]})
+		n.Ok(t, "DELETE", blackbox.SessionsPath, `{"all":true}`, tokens[0])
 		acknowledged := time.Now()
 		time.Sleep(100 * time.Millisecond)
 		last, accepted, refused := hammer.stop(t)
@@ -52,12 +51,12 @@ func TestSessionRevocationReachesOtherProcesses(t *testing.T) {
 		{"logout", "POST", "/auth/logout", nil},
 		{"all", "DELETE", blackbox.SessionsPath, `{"all":true}`},
 	} {
-		token, _ := here.Session(t, demo)
-		there.Ok(t, "GET", blackbox.SessionsPath, nil, blackbox.Headers{"x-auth": token}) // issued by the other process
-		hammer := newHammer(there.Client, []string{token})
-		here.Ok(t, how.method, how.path, how.body, blackbox.Headers{"x-auth": token})
+		token := here.Auth(t, demo)
+		there.Ok(t, "GET", blackbox.SessionsPath, nil, token) // issued by the other process
+		hammer := newHammer(there.Client, token)
+		here.Ok(t, how.method, how.path, how.body, token)
 		acknowledged := time.Now()
-		there.Awaits(t, blackbox.Within(5), 401, "GET", blackbox.SessionsPath, nil, blackbox.Headers{"x-auth": token})
+		there.Awaits(t, blackbox.Within(5), 401, "GET", blackbox.SessionsPath, nil, token)
 		last, _, _ := hammer.stop(t)
 		if late := last.Sub(acknowledged); late > blackbox.Within(1) {
 			t.Errorf("%s: accepted %v after the acknowledgement, want at most 1 s", how.name, late)
@@ -76,7 +75,7 @@ type hammer struct {
 	err               error
 }
 
-func newHammer(c blackbox.Client, tokens []string) *hammer {
+func newHammer(c blackbox.Client, tokens ...blackbox.Headers) *hammer {
 	h := &hammer{end: make(chan struct{})}
 	for _, token := range tokens {
 		h.done.Go(func() {
@@ -87,7 +86,7 @@ func newHammer(c blackbox.Client, tokens []string) *hammer {
 				case <-time.After(2 * time.Millisecond):
 				}
 				began := time.Now()
-				a, err := c.Try("GET", blackbox.SessionsPath, nil, blackbox.Headers{"x-auth": token})
+				a, err := c.Try("GET", blackbox.SessionsPath, nil, token)
 				h.mu.Lock()
 				switch {
 				case err != nil:

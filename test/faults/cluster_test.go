@@ -158,9 +158,7 @@ func TestClusterStatusShowsMembersAndMoves(t *testing.T) {
 		open = append(open, f)
 	}
 	if s := look(first); s.Activations["challenge"] < 5 || s.Activations["user"] < 1 || s.Node == "" ||
-		!s.Belongs ||
-		len(s.Members) != 1 ||
-		s.Members[0].Version == "" {
+		!s.Belongs || len(s.Members) != 1 || s.Members[0].Version == "" {
 		t.Errorf("a cluster of one: %+v", s)
 	}
 	second := c.Join()

@@ -250,7 +250,7 @@ func TestReopenKYC(t *testing.T) {
 	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		me := s.AddUser("user")
-		token, _ := n.Session(t, me)
+		who := n.Auth(t, me)
 		state := func() string { t.Helper(); return s.Text("SELECT kyc_confirm FROM users WHERE id = '" + me.ID + "'") }
 		reopen := func(exit int) {
 			t.Helper()
@@ -265,7 +265,7 @@ func TestReopenKYC(t *testing.T) {
 		reject()
 		n.Ok(t, "POST", "/document/upload-document", map[string]any{"fileName": "a.pdf", "description": "another",
 			"base64Data": base64.StdEncoding.EncodeToString([]byte("%PDF-1.7"))},
-			blackbox.Headers{"x-auth": token, "tenant-id": "default"})
+			blackbox.Headers{"x-auth": who["x-auth"], "tenant-id": "default"})
 		storetest.Equal(t, state(), "waitingApproval", "after an upload")
 		blackbox.Until(t, blackbox.Within(5), "two audit rows", func() bool {
 			return s.Count("audit WHERE action = 'KYC_REOPEN' AND user_id = $1", me.ID) == 2

@@ -148,8 +148,8 @@ func TestGoClientLogsInByEveryFactor(t *testing.T) {
 }
 
 // A client with a key works on one login for longer than its tokens live, also with several requests at once and where
-// each request needs a proof. Without the key its token is not enough there. It has itself remembered, and gets its next
-// session without a code.
+// each request needs a proof. Without the key its token is not enough there. It has itself remembered, and gets its
+// next session without a code.
 func TestGoClientRenewsByItsKey(t *testing.T) {
 	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		ctx := t.Context()
