@@ -251,12 +251,8 @@ func TestDevicesAreWokenByWebhookAndWebPush(t *testing.T) {
 		// A target that is gone gets one more message, and then none.
 		gone.Store(true)
 		n.Login(t, demo)
-		for deadline := time.Now().Add(blackbox.Within(10)); s.Count("device WHERE target IS NOT "+
-			"NULL") > 0; time.Sleep(10 * time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatal("the targets are still there")
-			}
-		}
+		blackbox.Until(t, blackbox.Within(10), "the targets are gone",
+			func() bool { return s.Count("device WHERE target IS NOT NULL") == 0 })
 		before := s.Count("outbox WHERE channel = 'push'")
 		n.Login(t, demo)
 		storetest.Equal(t, s.Count("outbox WHERE channel = 'push'"), before, "messages to targets that are gone")
