@@ -1,7 +1,6 @@
 package console
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -42,10 +41,7 @@ type guarding struct {
 
 func (c *guarding) visit(path string) {
 	c.t.Helper()
-	c.Open(c.n.URL + "/console" + path)
-	c.See(mark("email"))
-	share(c.Tab, c.token)
-	c.Until(`document.querySelector('[data-testid^="nav-/"]') !== null`)
+	enters(c.Tab, c.n, c.token, path, "")
 }
 
 const payPath = "/orders/7/pay?total=12"
@@ -61,15 +57,6 @@ func (c *guarding) ask(x string, more ...string) blackbox.Answer {
 	return storetest.Value(c.n.Try("GET", "/guard/check", nil, h))(c.t)
 }
 
-// picksOf is choose for a choice whose options other choices have too.
-func (c *guarding) picksOf(choice, value string) {
-	c.t.Helper()
-	c.Click(mark(choice))
-	list := webtest.Value[string](c.Tab, fmt.Sprintf(`document.querySelector(%q).getAttribute('aria-controls')`,
-		mark(choice)))
-	c.Click(fmt.Sprintf(`[id=%q] [role="option"][value=%q]`, list, value))
-}
-
 func (c *guarding) guards(x string) {
 	const routes = "/admin/guard/routes"
 	c.Click(mark("write-" + routes))
@@ -78,8 +65,8 @@ func (c *guarding) guards(x string) {
 	c.Click(mark("row-add"))
 	c.Type(mark("row-label-1"), "Order")
 	c.Type(mark("row-key-1"), "order")
-	c.picksOf("row-from-1", "path")
-	c.picksOf("row-index-1", "1")
+	c.chooseOwn(mark("row-from-1"), "path")
+	c.chooseOwn(mark("row-index-1"), "1")
 	c.look("gateway-add")
 	c.Click(mark("send"))
 	c.See(`[data-state="TRIAL"]`)

@@ -118,14 +118,13 @@ func (d *doorway) refused(who blackbox.Account, words string) {
 }
 
 func (d *doorway) byDevice() {
-	t := d.t
 	d.Open(d.at + "/console/users")
 	d.begins(d.chief)
 	number := d.Text(mark("match-number"))
 	d.look("push")
 	f := d.asked()
-	d.phone.Answer(t, f, "APPROVED:"+blackbox.WrongFor(number)).Is(t, 422, "OTP_INVALID")
-	d.phone.Answer(t, f, "DENIED").Is(t, 200, "")
+	d.phone.Answer(d.t, f, "APPROVED:"+blackbox.WrongFor(number)).Is(d.t, 422, "OTP_INVALID")
+	d.phone.Answer(d.t, f, "DENIED").Is(d.t, 200, "")
 	d.refused(d.chief, "Rejected on the device")
 	d.look("push-refused")
 	d.Type(mark("password"), d.chief.Password) // the address is still there

@@ -130,7 +130,6 @@ func (o *owner) readsNotifications() {
 }
 
 func (o *owner) keepsAddress() {
-	t := o.t
 	goTo(o.Tab, "/me/addresses")
 	o.Click(mark("write-" + blackbox.AddressesPath))
 	o.Type(mark("field-name"), "Cold wallet")
@@ -149,16 +148,15 @@ func (o *owner) keepsAddress() {
 	o.confirms()
 	o.Until("!" + oneDialog)
 	o.rows(blackbox.AddressesPath, 1)
-	storetest.Contains(t, o.Text(row(blackbox.AddressesPath)), "Colder wallet", "the address book shows")
+	storetest.Contains(o.t, o.Text(row(blackbox.AddressesPath)), "Colder wallet", "the address book shows")
 	o.look("addresses")
 }
 
 // choosesCountry changes the countries, which ends every session, this one too.
 func (o *owner) choosesCountry() {
-	t := o.t
 	const countries = "/user/geofilter/countries"
 	again := func() {
-		t.Helper()
+		o.t.Helper()
 		o.See(mark("lock"))
 		o.Type(mark("email"), o.who.Mail)
 		o.Type(mark("password"), o.who.Password)
@@ -186,9 +184,8 @@ func (o *owner) choosesCountry() {
 }
 
 func (o *owner) seesTheSystem() {
-	t := o.t
-	head := o.n.Auth(t, o.who)
-	o.n.Ok(t, "POST", "/integration/begin-accounting-integration",
+	head := o.n.Auth(o.t, o.who)
+	o.n.Ok(o.t, "POST", "/integration/begin-accounting-integration",
 		`{"startDate":"2026-01-01","endDate":"2026-01-02","invoiceDate":"2026-01-03"}`, head)
 	o.Until(`[...document.querySelectorAll('[data-testid="row"]')].some((r) =>
 		/^accounting export\s[^]*\sdone\s/i.test(r.innerText.trim())) ||
@@ -201,7 +198,7 @@ func (o *owner) seesTheSystem() {
 			Members []struct{ ID string }
 		}
 	}
-	o.n.Ok(t, "GET", "/admin/cluster", nil, head).Read(t, &cluster)
+	o.n.Ok(o.t, "GET", "/admin/cluster", nil, head).Read(o.t, &cluster)
 	node := cluster.Data.Node
 	if node == "nonhost" { // the service without a cluster
 		node = "This process"

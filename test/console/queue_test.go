@@ -105,10 +105,7 @@ func (m *till) holds(auth blackbox.Headers) {
 	m.field("group", "admin")
 	m.Until(`/held ([1-9]\d*) of \1 movements/.test(document.querySelector('[data-testid="rehearsal"]')?.innerText)`)
 	m.look("policy-rehearsed")
-	m.Click(`[role="dialog"] [data-testid="field-status"]`)
-	list := webtest.Value[string](m.Tab, `document.querySelector('[role="dialog"] [data-testid="field-status"]')
-		.getAttribute('aria-controls')`)
-	m.Click(fmt.Sprintf(`[id=%q] [role="option"][value="ACTIVE"]`, list))
+	m.chooseOwn(`[role="dialog"] [data-testid="field-status"]`, "ACTIVE")
 	m.Click(theSend)
 	m.Until(noDialog)
 	m.See(aRow + ` [data-state="ACTIVE"]`)
@@ -255,6 +252,15 @@ func (m *till) named() {
 	}
 }
 
+// asks requests an adjustment.
+func (m *till) asks(customer blackbox.Account) {
+	for name, value := range map[string]string{"userId": customer.ID, "currencyCode": "BTC", "networkCode": "BTC",
+		"amount": "0.5", "reason": "Booked short"} {
+		m.field(name, value)
+	}
+	m.Click(theSend)
+}
+
 // A second person sees the effect of an adjustment and its requester, approves it with a code, and it is
 // booked. A requester's own adjustment waits: the console explains that another person must approve it, and
 // the requester can withdraw it.
@@ -280,11 +286,7 @@ func TestConsoleApprovals(t *testing.T) {
 		m.Click(`[role="dialog"] header button`)
 		m.Until(noDialog)
 		m.to("/adjust")
-		for name, value := range map[string]string{"userId": d.Customer.ID, "currencyCode": "BTC", "networkCode": "BTC",
-			"amount": "0.5", "reason": "Booked short"} {
-			m.field(name, value)
-		}
-		m.Click(theSend)
+		m.asks(d.Customer)
 		m.Until(`/before .*20\d\d/.test(document.querySelector('form [data-testid="waits"]')?.innerText)`)
 		m.Click(`[data-testid="see-approvals"]`)
 		m.See(`[data-state="PENDING"]`)
@@ -305,11 +307,7 @@ func TestConsoleFollowsApprovals(t *testing.T) {
 		d := blackbox.NewCounter(t, s)
 		asker := &till{viewer{webtest.Browser(t), t}, s, d.Node}
 		consoleLogin(t, asker.Tab, d.Node, d.Asker, "/adjust")
-		for name, value := range map[string]string{"userId": d.Customer.ID, "currencyCode": "BTC", "networkCode": "BTC",
-			"amount": "0.5", "reason": "Booked short"} {
-			asker.field(name, value)
-		}
-		asker.Click(theSend)
+		asker.asks(d.Customer)
 		asker.See(`form [data-decision="PENDING"]`)
 		asker.See(`nav [data-testid="pending"]`) // without waiting for the next minute
 
