@@ -52,11 +52,8 @@ func TwoAtOnce(all []Activation) (found []string) {
 		for i, a := range as {
 			for _, b := range as[i+1:] {
 				if a.Node != b.Node && a.From.Before(b.Acted) && b.From.Before(a.Acted) {
-					found = append(
-						found,
-						fmt.Sprintf("%s: node %d %s–%s, node %d %s–%s", key, a.Node, clock(a.From), clock(a.Acted),
-							b.Node, clock(b.From), clock(b.Acted)),
-					)
+					found = append(found, fmt.Sprintf("%s: node %d %s–%s, node %d %s–%s", key, a.Node, clock(a.From),
+						clock(a.Acted), b.Node, clock(b.From), clock(b.Acted)))
 				}
 			}
 		}

@@ -42,8 +42,7 @@ time=x level=DEBUG msg="cluster: an activation began" kind=challenge id=A at=400
 `))
 	got := Activations([]*Node{n})
 	if len(got) != 3 || !got[0].Acted.Equal(time.Unix(3, 0)) || !got[1].Acted.Equal(n.EndedAt()) ||
-		!got[2].From.Equal(time.Unix(4, 0)) ||
-		!got[2].Acted.Equal(n.EndedAt()) {
+		!got[2].From.Equal(time.Unix(4, 0)) || !got[2].Acted.Equal(n.EndedAt()) {
 		t.Errorf("%+v", got)
 	}
 }

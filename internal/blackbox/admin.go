@@ -85,7 +85,7 @@ func Tune(t *testing.T, n *Node, who Headers, code string, expireMs, renewStartM
 }
 
 // Keys returns the fields of a JSON object by name.
-func Keys(t *testing.T, object []byte) map[string]json.RawMessage {
+func Keys(t testing.TB, object []byte) map[string]json.RawMessage {
 	t.Helper()
 	var m map[string]json.RawMessage
 	if err := json.Unmarshal(object, &m); err != nil {

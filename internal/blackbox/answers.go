@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"castellan/domain/kit/storetest"
 )
 
 // ErrLost means that no answer arrived.
@@ -14,6 +16,13 @@ var ErrLost = errors.New("the connection was lost")
 // Crowd calls send n times concurrently, with the indices 0 to n-1, and returns the answers.
 func Crowd(t *testing.T, n int, send func(i int) (Answer, error)) []Answer {
 	t.Helper()
+	answers, errs := TryCrowd(n, send)
+	storetest.Must(t, errors.Join(errs...))
+	return answers
+}
+
+// TryCrowd is Crowd for answers that may be lost.
+func TryCrowd(n int, send func(i int) (Answer, error)) ([]Answer, []error) {
 	answers, errs := make([]Answer, n), make([]error, n)
 	var ready, done sync.WaitGroup
 	gate := make(chan struct{})
@@ -28,15 +37,10 @@ func Crowd(t *testing.T, n int, send func(i int) (Answer, error)) []Answer {
 	ready.Wait()
 	close(gate)
 	done.Wait()
-	for _, err := range errs {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	return answers
+	return answers, errs
 }
 
-// CountByCode counts answers by status and code.
+// CountByCode counts answers by status and code; "0" is no answer.
 func CountByCode(answers []Answer) map[string]int {
 	n := map[string]int{}
 	for _, a := range answers {

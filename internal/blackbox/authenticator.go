@@ -2,7 +2,6 @@ package blackbox
 
 import (
 	"encoding/base32"
-	"encoding/json"
 	"testing"
 	"time"
 
@@ -37,11 +36,8 @@ func Enrolled(t *testing.T, n *Node, who Account, session Headers) *Authenticato
 	t.Helper()
 	f := FlowOf(t, n.Do(t, "POST", "/auth/totp/setup", nil, session))
 	final := n.Complete(t, f, f.Method(t, "SMS"), n.Code(t, who, "SMS")).Is(t, 200, "")
-	var set TOTPOutcome
-	if err := json.Unmarshal(final.Body, &set); err != nil || !set.ExecResult.Success {
-		t.Fatalf("the setup answered %s", final)
-	}
-	return NewAuthenticator(t, set.ExecResult.Data.Base32)
+	storetest.Equal(t, final.At(t, "execResult", "success"), "true", "success of", final)
+	return NewAuthenticator(t, final.At(t, "execResult", "data", "base32"))
 }
 
 // Next returns a valid, unused code. It waits only if all three of the window are used up.

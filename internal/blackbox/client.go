@@ -153,10 +153,8 @@ func (c Client) tryContext(ctx context.Context, method, path string, body any, h
 	}
 	if c.tell != nil {
 		given, _ := body.(map[string]string)
-		c.tell(
-			fmt.Sprintf("%s +%v %s %s%s %v: %d %s %v", began.Format("15:04:05.000"),
-				time.Since(began).Round(time.Millisecond), method, c.URL, path, given, a.Status, a.Code(), err),
-		)
+		c.tell(fmt.Sprintf("%s +%v %s %s%s %v: %d %s %v", began.Format("15:04:05.000"),
+			time.Since(began).Round(time.Millisecond), method, c.URL, path, given, a.Status, a.Code(), err))
 	}
 	return a, err
 }
@@ -205,6 +203,16 @@ func Patiently(send func() (Answer, error)) (Answer, error) {
 func (c Client) Ok(t testing.TB, method, path string, body any, headers Headers) Answer {
 	t.Helper()
 	return c.Do(t, method, path, body, headers).Is(t, http.StatusOK, "")
+}
+
+// Awaits repeats a request until it is answered with the status.
+func (c Client) Awaits(t testing.TB, within time.Duration, status int, method, path string, body any,
+	headers Headers) {
+	t.Helper()
+	Until(t, within, fmt.Sprint(method, " ", path, " answered with ", status), func() bool {
+		a, err := c.Try(method, path, body, headers)
+		return err == nil && a.Status == status
+	})
 }
 
 // Problem is the body of a refusal (D-GEN-09).
@@ -263,6 +271,19 @@ func (a Answer) Read(t testing.TB, v any) {
 	if err := json.Unmarshal(a.Body, v); err != nil {
 		t.Fatalf("%s: %v", a, err)
 	}
+}
+
+// At returns the value at a path of keys in the body: a string as its text, "" if there is none.
+func (a Answer) At(t testing.TB, path ...string) (text string) {
+	t.Helper()
+	at := json.RawMessage(a.Body)
+	for _, key := range path {
+		at = Keys(t, at)[key]
+	}
+	if json.Unmarshal(at, &text) != nil {
+		return string(at)
+	}
+	return text
 }
 
 // Keys fails the test unless the body is an object of exactly these keys.

@@ -45,13 +45,8 @@ func (c *Cluster) JoinAt(p *Namespace, settings ...string) *Node {
 
 func (c *Cluster) join(cmd *exec.Cmd, gossip, actor string, settings []string) *Node {
 	c.t.Helper()
-	more := append(
-		[]string{
-			"CLUSTER_GOSSIP_ADDR=" + gossip,
-			"CLUSTER_ACTOR_ADDR=" + actor,
-			"CLUSTER_JOIN=" + strings.Join(c.gossip, ","),
-		},
-		settings...)
+	more := append([]string{"CLUSTER_GOSSIP_ADDR=" + gossip, "CLUSTER_ACTOR_ADDR=" + actor,
+		"CLUSTER_JOIN=" + strings.Join(c.gossip, ",")}, settings...)
 	if c.made > 0 { // the first one has the site's folder, with the seeded logins
 		more = append(more, "DATA_DIR="+fmt.Sprint(c.Dir, "-", c.made))
 	}

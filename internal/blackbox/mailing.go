@@ -56,10 +56,8 @@ func StartMailing(t *testing.T, s *Site, box *Postbox, n *Node, many int) *Maili
 			t.Fatalf("mail before the mailing: %+v", d)
 		}
 	}
-	var started struct{ Data struct{ ID string } }
-	n.Ok(t, "POST", "/admin/terms-of-service", map[string]any{"base64String": "JVBERi0xLjQKJSVFT0YK", "name": "Terms",
-		"description": "New", "sendEmail": true, "userId": "BULK1000001"}, m.Who).Read(t, &started)
-	m.ID = started.Data.ID
+	m.ID = n.Ok(t, "POST", "/admin/terms-of-service", map[string]any{"base64String": "JVBERi0xLjQKJSVFT0YK",
+		"name": "Terms", "description": "New", "sendEmail": true, "userId": "BULK1000001"}, m.Who).At(t, "data", "id")
 	return m
 }
 
@@ -80,17 +78,22 @@ func (m *Mailing) Moves(within time.Duration, what string) {
 	Until(m.T, within, what, func() bool { return m.Box.Taken() > before })
 }
 
+// Over waits for the end of the job.
+func (m *Mailing) Over(n *Node, within time.Duration) (j AJob) {
+	m.T.Helper()
+	Until(m.T, within, "the job over", func() (ok bool) {
+		j, ok = m.At(n)
+		return ok && j.Over()
+	})
+	return j
+}
+
 // Ends waits for the end of the job and checks its accounts: no account gets two mails, and every account is
 // counted.
 func (m *Mailing) Ends(n *Node, within time.Duration, kills int) {
 	t := m.T
 	t.Helper()
-	var j AJob
-	Until(t, within, "the job over", func() bool {
-		var ok bool
-		j, ok = m.At(n)
-		return ok && j.Over()
-	})
+	j := m.Over(n, within)
 	got := map[string]int{}
 	for _, d := range m.Box.Deliveries() {
 		if !d.Refused && strings.HasPrefix(d.To, "bulk") {

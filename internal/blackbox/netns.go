@@ -10,8 +10,9 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // Net is a private network on this machine: a bridge, and a namespace behind it for each node. It needs root and
@@ -108,8 +109,8 @@ func (p *Namespace) dial(ctx context.Context, network, address string) (net.Conn
 		f, err := os.Open(filepath.Join("/run/netns", p.name))
 		if err == nil {
 			defer f.Close()
-			if _, _, no := syscall.RawSyscall(sysSetns, f.Fd(), syscall.CLONE_NEWNET, 0); no != 0 {
-				err = fmt.Errorf("enter %s: %w", p.name, no)
+			if err = unix.Setns(int(f.Fd()), unix.CLONE_NEWNET); err != nil {
+				err = fmt.Errorf("enter %s: %w", p.name, err)
 			}
 		}
 		var c net.Conn

@@ -43,13 +43,7 @@ func EnrollPasskeyOf(t *testing.T, of *passkeytest.Authenticator, n *Node, a Acc
 // CreationOptions requests the options of a registration.
 func CreationOptions(t *testing.T, n *Node, x string) []byte {
 	t.Helper()
-	var got struct {
-		Data struct {
-			PublicKey json.RawMessage `json:"publicKey"`
-		} `json:"data"`
-	}
-	n.Do(t, "POST", PasskeyPath, nil, Headers{"x-auth": x}).Is(t, 200, "").Read(t, &got)
-	return got.Data.PublicKey
+	return []byte(n.Ok(t, "POST", PasskeyPath, nil, Headers{"x-auth": x}).At(t, "data", "publicKey"))
 }
 
 // Attest is the body of a registration.
@@ -100,14 +94,8 @@ func (p Passkey) Send(t *testing.T, f Flow, value string, assertion []byte) Answ
 // Options requests the options of a login.
 func (p Passkey) Options(t *testing.T) (options []byte, ticket string) {
 	t.Helper()
-	var got struct {
-		Data struct {
-			PublicKey json.RawMessage `json:"publicKey"`
-			Ticket    string          `json:"ticket"`
-		} `json:"data"`
-	}
-	p.N.Do(t, "POST", PasskeyLoginPath, nil, nil).Is(t, 200, "").Read(t, &got)
-	return got.Data.PublicKey, got.Data.Ticket
+	got := p.N.Ok(t, "POST", PasskeyLoginPath, nil, nil)
+	return []byte(got.At(t, "data", "publicKey")), got.At(t, "data", "ticket")
 }
 
 // LogIn logs in with the passkey in place of identifier and password.

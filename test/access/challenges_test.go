@@ -271,44 +271,6 @@ func TestParallelCodesExecuteOnce(t *testing.T) {
 	})
 }
 
-// The counter of wrong values does not live in the process: a kill resets nothing (SEC-01).
-func TestAttemptCountSurvivesKill(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
-		n := s.Start()
-		demo := s.Seeded("user")
-		f := n.Login(t, demo)
-		sms, code := f.Method(t, "SMS"), n.Code(t, demo, "SMS")
-		for want := 4; want >= 0; want-- {
-			storetest.Equal(t, blackbox.AttemptsLeft(t, n.Complete(t, f, sms, blackbox.WrongFor(code))), want, "attemptsLeft")
-			n.Kill()
-			n = s.Start()
-		}
-		n.Complete(t, f, sms, code).Is(t, 423, "METHOD_LOCKED")
-		n.Result(t, f).Is(t, 409, "CHALLENGE_NOT_COMPLETED")
-	})
-}
-
-// An acknowledged outcome survives the process. Killed between completion and reading, the service returns the
-// same outcome, with the same token, by the socket and the result.
-func TestLoginOutcomeSurvivesKill(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
-		n := s.Start()
-		demo := s.Seeded("user")
-		f := n.Login(t, demo)
-		sms, code := f.Method(t, "SMS"), n.Code(t, demo, "SMS")
-		final := n.Complete(t, f, sms, code).Is(t, 200, "")
-		n.Kill()
-
-		n = s.Start()
-		token := blackbox.CheckFinal(t, f, final)
-		blackbox.SameOutcome(t, final, n.Result(t, f))
-		frames(t, n.Socket(t, f), f, token, sms)
-		blackbox.SameOutcome(t, final, n.Complete(t, f, sms, code))
-		n.Ok(t, "GET", blackbox.SessionsPath, nil, blackbox.Headers{"x-auth": token})
-		s.Has(1, "session")
-	})
-}
-
 // frames reads the two messages of a login that one method completed.
 func frames(t *testing.T, socket *blackbox.Socket, f blackbox.Flow, token string, m blackbox.Method) {
 	t.Helper()
@@ -323,8 +285,7 @@ func frames(t *testing.T, socket *blackbox.Socket, f blackbox.Flow, token string
 	storetest.Must(t, json.Unmarshal(outcome, &action))
 	storetest.Same(t, slices.Sorted(maps.Keys(blackbox.Keys(t, outcome))), []string{"data", "headers", "success"})
 	if !action.Success || len(action.Data) != 1 || action.Data["sessionKey"] != blackbox.ClaimsOf(t, token)["sid"] ||
-		len(action.Headers) != 1 ||
-		action.Headers["x-auth"] != token {
+		len(action.Headers) != 1 || action.Headers["x-auth"] != token {
 		t.Errorf("ACTION_COMPLETE of %s, want the outcome with x-auth %s", outcome, token)
 	}
 }

@@ -1,7 +1,6 @@
 package access
 
 import (
-	"fmt"
 	"regexp"
 	"strings"
 	"testing"
@@ -94,10 +93,7 @@ func TestServiceKeyCommand(t *testing.T) {
 		}
 		answers := func(header string, want int) {
 			t.Helper()
-			blackbox.Until(t, 10*time.Second, fmt.Sprint("the key is answered ", want), func() bool {
-				got, err := n.Try("GET", "/integration/events", nil, blackbox.Headers{"service-auth": header})
-				return err == nil && got.Status == want
-			})
+			n.Awaits(t, 10*time.Second, want, "GET", "/integration/events", nil, blackbox.Headers{"service-auth": header})
 		}
 		const add = "service-key add --role admin --name "
 		first := key(add + "wallet")

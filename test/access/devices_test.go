@@ -68,8 +68,7 @@ func TestDemoDeviceApprovesAndDenies(t *testing.T) {
 			run(1, "", "approve")
 			f := n.Login(t, demo)
 			if got := run(0, "", "ongoing"); !strings.Contains(got.Out, f.ChallengeID) ||
-				!strings.Contains(got.Out, "Sign-in") ||
-				!strings.Contains(got.Out, "IP address: 127.0.0.1") {
+				!strings.Contains(got.Out, "Sign-in") || !strings.Contains(got.Out, "IP address: 127.0.0.1") {
 				t.Errorf("%s", got.Out)
 			}
 			if got := run(0, "", "ongoing", "--json"); !json.Valid([]byte(got.Out)) ||
@@ -273,7 +272,6 @@ func TestIntentIsSignedAndEvident(t *testing.T) {
 
 // intentOf returns the pending push of a flow with its intent.
 func intentOf(t *testing.T, p blackbox.Pocket, f blackbox.Flow) shown {
-	t.Helper()
 	path := blackbox.OngoingPath + "?intent=true&deviceId=" + p.ID
 	var all []shown
 	p.N.Do(t, "GET", path, nil, p.Sign(t, "GET", path, nil, device.Claims{})).Is(t, 200, "").Read(t, &all)

@@ -59,11 +59,10 @@ func TestGoClientGuardsAnOperation(t *testing.T) {
 			t.Errorf("a changed callback is accepted: %+v", e)
 		}
 		boss := blackbox.Admin(t, s, d.Node)
-		var made struct{ Data struct{ Key string } }
-		d.Ok(t, "POST", "/admin/service-keys", `{"name":"counter","role":"admin"}`, boss).Read(t, &made)
+		made := d.Ok(t, "POST", "/admin/service-keys", `{"name":"counter","role":"admin"}`, boss)
 		blackbox.Rule(t, d.Node, boss, "counter", "rate_limit", map[string]any{"period": 60000, "limit": 3,
 			"appId": "counter", "targetEntityType": "USER_ID", "targetResources": []string{"LIMIT orders"}})
-		c = c.Service(made.Data.Key)
+		c = c.Service(made.At(t, "data", "key"))
 		for i, allowed := range []bool{true, false} {
 			got, err := c.CountUnderLimit(ctx, client.LimitRequest{Rule: "orders", Entity: "a", Cost: 2})
 			if err != nil || got.Allowed != allowed || got.Limit != 3 || got.Remaining != 1 || got.Reset <= 0 ||
@@ -87,9 +86,7 @@ func TestGrantIsRedeemedOnceInACluster(t *testing.T) {
 	c := blackbox.ThreeNodes(t, "LIMITS_ENABLED=false")
 	d := newShop(t, c.Site, c.Nodes[0])
 	for _, n := range c.Nodes {
-		blackbox.Until(t, blackbox.Within(5), "the key is known everywhere", func() bool {
-			return n.Do(t, "GET", guardPath+"/none", nil, d.key).Status == 404
-		})
+		n.Awaits(t, blackbox.Within(5), 404, "GET", guardPath+"/none", nil, d.key)
 	}
 	for i, during := range []func(){nil, c.Nodes[2].Kill} {
 		f := d.start(t, fmt.Sprint("r", i))
@@ -179,9 +176,7 @@ func newShop(t *testing.T, s *blackbox.Site, n *blackbox.Node) *shop {
 func (d *shop) add(t *testing.T, name string, args ...string) blackbox.Headers {
 	t.Helper()
 	key := d.site.ServiceKey(name, args...)
-	blackbox.Until(t, blackbox.Within(5), "the key is known", func() bool {
-		return d.Do(t, "GET", guardPath+"/none", nil, key).Status == 404
-	})
+	d.Awaits(t, blackbox.Within(5), 404, "GET", guardPath+"/none", nil, key)
 	return key
 }
 
@@ -229,7 +224,6 @@ func (d *shop) read(t *testing.T, id string, wait int) (g guarded) {
 
 // public reads a key of the JWKS.
 func (d *shop) public(t *testing.T, kid string) ed25519.PublicKey {
-	t.Helper()
 	var set struct{ Keys []struct{ Kid, X string } }
 	d.Ok(t, "GET", "/.well-known/jwks.json", nil, nil).Read(t, &set)
 	for _, k := range set.Keys {
@@ -243,7 +237,6 @@ func (d *shop) public(t *testing.T, kid string) ed25519.PublicKey {
 
 // called checks the callback about a challenge, with its signature.
 func (d *shop) called(t *testing.T, id, reference, status string) {
-	t.Helper()
 	c := d.calls.of(t, id)
 	var body struct {
 		Type      string
@@ -266,43 +259,37 @@ func (d *shop) called(t *testing.T, id, reference, status string) {
 // redeemedOnce redeems a grant by 200 callers over nodes, and runs during between. Exactly one redemption commits. Its
 // answer can only be missing if a call was cut off.
 func (d *shop) redeemedOnce(t *testing.T, g guarded, nodes []*blackbox.Node, during func()) {
-	t.Helper()
-	var mu sync.Mutex
 	var won, cut int
-	var wg sync.WaitGroup
 	times := map[string]bool{}
-	for i := range 200 {
-		wg.Go(func() {
-			a, err := nodes[i%len(nodes)].Try("POST", redeemPath, map[string]string{"grant": g.Grant}, d.key)
-			var body struct {
-				RedeemedAt string
-				Data       struct {
-					Reference, RedeemedAt string
-					Payload               struct{ Payout string }
-				}
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			switch {
-			case err != nil:
-				cut++
-			case a.Status == 200 && json.Unmarshal(a.Body, &body) == nil && body.Data.Reference == g.Reference &&
-				body.Data.Payload.Payout == "order-"+g.Reference:
-				won++
-				times[body.Data.RedeemedAt] = true
-			case a.Code() == "GRANT_USED" && a.Status == 409 && json.Unmarshal(a.Body, &body) == nil:
-				times[body.RedeemedAt] = true
-			case during != nil && a.Status == 503:
-				cut++
-			default:
-				t.Errorf("redeemed: %s", a)
-			}
-		})
+	answers, errs := blackbox.TryCrowd(200, func(i int) (blackbox.Answer, error) {
 		if i == 100 && during != nil {
 			during()
 		}
+		return nodes[i%len(nodes)].Try("POST", redeemPath, map[string]string{"grant": g.Grant}, d.key)
+	})
+	for i, a := range answers {
+		var body struct {
+			RedeemedAt string
+			Data       struct {
+				Reference, RedeemedAt string
+				Payload               struct{ Payout string }
+			}
+		}
+		switch {
+		case errs[i] != nil:
+			cut++
+		case a.Status == 200 && json.Unmarshal(a.Body, &body) == nil && body.Data.Reference == g.Reference &&
+			body.Data.Payload.Payout == "order-"+g.Reference:
+			won++
+			times[body.Data.RedeemedAt] = true
+		case a.Code() == "GRANT_USED" && a.Status == 409 && json.Unmarshal(a.Body, &body) == nil:
+			times[body.RedeemedAt] = true
+		case during != nil && a.Status == 503:
+			cut++
+		default:
+			t.Errorf("redeemed: %s", a)
+		}
 	}
-	wg.Wait()
 	if won > 1 || won == 0 && cut == 0 || len(times) != 1 {
 		t.Errorf("%d redemptions succeeded, %d calls were cut off, at the times %v", won, cut, times)
 	}

@@ -51,8 +51,7 @@ func TestDevelopmentPagesAnswerOnlyThisMachine(t *testing.T) {
 	}
 	letters := n.Letters(t, "+90 532 000 00 02")
 	if len(letters) == 0 || len(letters) != len(n.Letters(t, "0090 5320000002")) || letters[0].Channel != "SMS" ||
-		letters[0].To != "+905320000002" ||
-		letters[0].Code == "" ||
+		letters[0].To != "+905320000002" || letters[0].Code == "" ||
 		!strings.Contains(letters[0].Body, letters[0].Code) {
 		t.Errorf("letters %+v", letters)
 	}

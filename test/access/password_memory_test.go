@@ -6,7 +6,6 @@ package access
 
 import (
 	"fmt"
-	"sync"
 	"testing"
 
 	"castellan/internal/blackbox"
@@ -23,54 +22,30 @@ func TestConcurrentPasswordChangesUseBoundedMemory(t *testing.T) {
 		heap           = 16 << 20 // garbage that is not collected yet
 	)
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
-		s.UsualHeap().Set(
-			"PASSWORD_ARGON2_MEMORY_KIB=",
-			"PASSWORD_ARGON2_TIME=",
-			fmt.Sprint("PASSWORD_HASH_SLOTS=", slots),
-			"PASSWORD_QUEUE=16",
-			"PASSWORD_QUEUE_WAIT=1m",
-			"LIMITS_ENABLED=false",
-			"HTTP_MAX_CONNECTIONS_PER_IP=0", // every caller may have a connection
-		)
+		s.UsualHeap().Set("PASSWORD_ARGON2_MEMORY_KIB=", "PASSWORD_ARGON2_TIME=", "PASSWORD_QUEUE=16",
+			fmt.Sprint("PASSWORD_HASH_SLOTS=", slots), "PASSWORD_QUEUE_WAIT=1m", "LIMITS_ENABLED=false",
+			"HTTP_MAX_CONNECTIONS_PER_IP=0") // every caller may have a connection
 		n := s.Start()
 		demo := s.Seeded("user")
-		xauth, _ := n.Session(t, demo)
+		who := n.Auth(t, demo)
 		change := func() (blackbox.Answer, error) {
-			return n.Try(
-				"POST",
-				"/auth/password",
-				map[string]string{
-					"oldPassword":    demo.Password,
-					"password":       "another-lantern-orchard",
-					"passwordVerify": "another-lantern-orchard",
-				},
-				blackbox.Headers{"x-auth": xauth},
-			)
+			return n.Try("POST", "/auth/password", map[string]string{"oldPassword": demo.Password,
+				"password": "another-lantern-orchard", "passwordVerify": "another-lantern-orchard"}, who)
 		}
 		before := n.PeakMemory()
-		var mu sync.Mutex
 		served, refused := 0, 0
-		var wg sync.WaitGroup
-		for range callers {
-			wg.Go(func() {
-				a, err := change()
-				mu.Lock()
-				defer mu.Unlock()
-				switch {
-				case err != nil:
-					t.Error(err)
-				case a.Status == 200:
-					served++
-				case a.Status == 503 && a.Code() == "OVERLOADED" && a.Header.Get("Retry-After") != "":
-					refused++
-				case a.Status == 503 && a.Header.Get("Retry-After") != "": // its hash was made; the database is slow
-					served++
-				default:
-					t.Errorf("answered %s", a)
-				}
-			})
+		for _, a := range blackbox.Crowd(t, callers, func(int) (blackbox.Answer, error) { return change() }) {
+			switch {
+			case a.Status == 200:
+				served++
+			case a.Status == 503 && a.Code() == "OVERLOADED" && a.Header.Get("Retry-After") != "":
+				refused++
+			case a.Status == 503 && a.Header.Get("Retry-After") != "": // its hash was made; the database is slow
+				served++
+			default:
+				t.Errorf("answered %s", a)
+			}
 		}
-		wg.Wait()
 		rise, most := n.PeakMemory()-before, slots*memoryKiB<<10+callers*besides+heap
 		t.Logf("%d served, %d asked to retry; %d MiB more", served, refused, rise>>20)
 		if rise > most {

@@ -27,8 +27,7 @@ func TestProductionModeHasNoDefaultAccess(t *testing.T) {
 			n.Do(t, "GET", path, nil, nil).Is(t, 404, "NOT_FOUND")
 		}
 		for _, path := range []string{"/health/live", "/health/ready", "/openapi.json", "/asyncapi.json", "/docs",
-			"/.well-known/jwks.json", "/.well-known/vapid.json", "/authenticator", "/authenticator/service",
-			"/setup"} {
+			"/.well-known/jwks.json", "/.well-known/vapid.json", "/authenticator", "/authenticator/service", "/setup"} {
 			a := n.Ok(t, "GET", path, nil, nil)
 			policy := a.Header.Get("Content-Security-Policy")
 			if strings.Contains(policy, "localhost") ||
@@ -71,8 +70,7 @@ func TestProductionModeHasNoDefaultAccess(t *testing.T) {
 			Is(t, 200, "")
 		who := blackbox.Headers{"x-auth": blackbox.CheckFinal(t, f, final)}
 		storetest.Equal(t, blackbox.ClaimsOf(t, who["x-auth"])["sub"], any(strings.TrimSpace(got.Out)), "sub")
-		blackbox.Until(t, blackbox.Within(1), "an administrator",
-			func() bool { return n.Do(t, "GET", blackbox.ActionsPath, nil, who).Status == 200 })
+		n.Awaits(t, blackbox.Within(1), 200, "GET", blackbox.ActionsPath, nil, who) // by then an administrator
 
 		// A correct password of an account that was inserted by hand takes as long as a wrong one: one hash.
 		began := time.Now()
@@ -162,31 +160,6 @@ func TestHundredWrongPasswordsLockAccountForStrangers(t *testing.T) {
 		s.Says(1, "user unlock nobody@example.test", "no account")
 		from(user.Password, "198.51.100.99").Is(t, 200, "")
 	})
-}
-
-// Only their owner can read the files of an embedded database, also in an existing folder that is open to
-// others. A start warns of open files.
-func TestStartWarnsOfReadableDatabaseFiles(t *testing.T) {
-	t.Parallel()
-	s := blackbox.NewSite(t, "sqlite").Production()
-	file := filepath.Join(s.Dir, "castellan.db")
-	storetest.Must(t, os.Mkdir(s.Dir, 0o755))
-	files := []string{file, file + "-wal", file + "-shm"}
-	for _, open := range [][]string{{s.Dir}, append(files, s.Dir)} { // the log and the index have the file's mode
-		n := s.Start()
-		for _, name := range files {
-			if info, err := os.Stat(name); err != nil || info.Mode().Perm() != 0o600 && !slices.Contains(open, name) {
-				t.Errorf("%s: %v, %v", name, info.Mode(), err)
-			}
-		}
-		for _, name := range []string{s.Dir, file} { // the other two may be made after the warnings
-			if is := strings.Contains(n.Log(), `"open: `+name+`"`); is != slices.Contains(open, name) {
-				t.Errorf("warning of %s: %v", name, is)
-			}
-		}
-		n.Stop()
-		storetest.Must(t, os.Chmod(file, 0o644))
-	}
 }
 
 // Settings of the process reach the parts that they are for. A tenant and an issuer refuse the tokens of others, and a

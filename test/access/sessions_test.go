@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"castellan/client"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/proof/dpop"
 	"castellan/internal/blackbox"
@@ -19,14 +18,13 @@ func TestSessionRevocationIsImmediate(t *testing.T) {
 	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		demo := s.Seeded("user")
-		var tokens []string
+		var tokens []blackbox.Headers
 		for range 8 {
-			token, _ := n.Session(t, demo)
-			tokens = append(tokens, token)
+			tokens = append(tokens, n.Auth(t, demo))
 		}
-		hammer := newHammer(n.Client, tokens)
+		hammer := newHammer(n.Client, tokens...)
 		time.Sleep(100 * time.Millisecond)
-		n.Ok(t, "DELETE", blackbox.SessionsPath, `{"all":true}`, blackbox.Headers{"x-auth": tokens[0]})
+		n.Ok(t, "DELETE", blackbox.SessionsPath, `{"all":true}`, tokens[0])
 		acknowledged := time.Now()
 		time.Sleep(100 * time.Millisecond)
 		last, accepted, refused := hammer.stop(t)
@@ -53,15 +51,12 @@ func TestSessionRevocationReachesOtherProcesses(t *testing.T) {
 		{"logout", "POST", "/auth/logout", nil},
 		{"all", "DELETE", blackbox.SessionsPath, `{"all":true}`},
 	} {
-		token, _ := here.Session(t, demo)
-		there.Ok(t, "GET", blackbox.SessionsPath, nil, blackbox.Headers{"x-auth": token}) // issued by the other process
-		hammer := newHammer(there.Client, []string{token})
-		here.Ok(t, how.method, how.path, how.body, blackbox.Headers{"x-auth": token})
+		token := here.Auth(t, demo)
+		there.Ok(t, "GET", blackbox.SessionsPath, nil, token) // issued by the other process
+		hammer := newHammer(there.Client, token)
+		here.Ok(t, how.method, how.path, how.body, token)
 		acknowledged := time.Now()
-		blackbox.Until(t, blackbox.Within(5), "refused there", func() bool {
-			a, err := there.Try("GET", blackbox.SessionsPath, nil, blackbox.Headers{"x-auth": token})
-			return err == nil && a.Code() == "TOKEN_REVOKED"
-		})
+		there.Awaits(t, blackbox.Within(5), 401, "GET", blackbox.SessionsPath, nil, token)
 		last, _, _ := hammer.stop(t)
 		if late := last.Sub(acknowledged); late > blackbox.Within(1) {
 			t.Errorf("%s: accepted %v after the acknowledgement, want at most 1 s", how.name, late)
@@ -80,7 +75,7 @@ type hammer struct {
 	err               error
 }
 
-func newHammer(c blackbox.Client, tokens []string) *hammer {
+func newHammer(c blackbox.Client, tokens ...blackbox.Headers) *hammer {
 	h := &hammer{end: make(chan struct{})}
 	for _, token := range tokens {
 		h.done.Go(func() {
@@ -91,7 +86,7 @@ func newHammer(c blackbox.Client, tokens []string) *hammer {
 				case <-time.After(2 * time.Millisecond):
 				}
 				began := time.Now()
-				a, err := c.Try("GET", blackbox.SessionsPath, nil, blackbox.Headers{"x-auth": token})
+				a, err := c.Try("GET", blackbox.SessionsPath, nil, token)
 				h.mu.Lock()
 				switch {
 				case err != nil:
@@ -138,18 +133,13 @@ func TestNoSessionSurvivesPasswordChange(t *testing.T) {
 			change := blackbox.FlowOf(t, n.Do(t, "POST", "/auth/password", map[string]string{"oldPassword": demo.Password,
 				"password": next, "passwordVerify": next}, blackbox.Headers{"x-auth": mine}))
 			changeCode := n.Code(t, demo, "SMS")
-			var begun, changed blackbox.Answer
-			var begunErr, changedErr error
-			var wg sync.WaitGroup
-			wg.Go(func() { begun, begunErr = n.TryComplete(login, login.Method(t, "SMS"), loginCode) })
-			wg.Go(func() { changed, changedErr = n.TryComplete(change, change.Method(t, "SMS"), changeCode) })
-			wg.Wait()
-			if begunErr != nil || changedErr != nil {
-				t.Fatal(begunErr, changedErr)
-			}
-			changed.Is(t, 200, "")
+			flows, codes := []blackbox.Flow{login, change}, []string{loginCode, changeCode}
+			answers := blackbox.Crowd(t, 2, func(i int) (blackbox.Answer, error) {
+				return n.TryComplete(flows[i], flows[i].Method(t, "SMS"), codes[i])
+			})
+			answers[1].Is(t, 200, "")
 			demo.Password = next
-			if token := begun.Header.Get("x-auth"); token != "" {
+			if token := answers[0].Header.Get("x-auth"); token != "" {
 				born++
 				n.Do(t, "GET", blackbox.SessionsPath, nil, blackbox.Headers{"x-auth": token}).Is(t, 401, "TOKEN_REVOKED")
 			}
@@ -169,18 +159,15 @@ func TestContactChangeDuringLogin(t *testing.T) {
 		for round := range 24 {
 			f := n.Login(t, me)
 			code := n.Code(t, me, "SMS")
-			var completed, changed blackbox.Answer
-			var failed [2]error
-			var both sync.WaitGroup
-			both.Go(func() { completed, failed[0] = n.TryComplete(f, f.Method(t, "SMS"), code) })
-			both.Go(func() {
-				changed, failed[1] = n.Try("POST", blackbox.MailPath, map[string]string{"userId": me.ID,
+			answers := blackbox.Crowd(t, 2, func(i int) (blackbox.Answer, error) {
+				if i == 0 {
+					return n.TryComplete(f, f.Method(t, "SMS"), code)
+				}
+				return n.Try("POST", blackbox.MailPath, map[string]string{"userId": me.ID,
 					"mailAddress": fmt.Sprintf("round%d@example.test", round)}, boss)
 			})
-			both.Wait()
-			if failed != [2]error{} || changed.Status != 200 {
-				t.Fatalf("%v, %s", failed, changed)
-			}
+			answers[1].Is(t, 200, "")
+			completed := answers[0]
 			if completed.Status != 200 {
 				completed.Is(t, 409, "CHALLENGE_CLOSED")
 				continue
@@ -220,38 +207,6 @@ func TestProofNamesTheService(t *testing.T) {
 			h := k.Proof(t, n, "GET", "/x", func(c *dpop.Claims) { c.Target = base + "/x" })
 			h["X-Original-Method"], h["X-Original-URI"], h["X-Original-Host"] = "GET", "/x", strings.TrimPrefix(n.URL, "http://")
 			storetest.Equal(t, n.Do(t, "GET", "/guard/check", nil, h).Status, want, "at a gateway for", base)
-		}
-	})
-}
-
-// The Go client has itself remembered, and gets its next session without a code.
-func TestGoClientIsRemembered(t *testing.T) {
-	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
-		n := s.Start("LIMITS_ENABLED=false")
-		demo := s.Seeded("user")
-		boss := blackbox.Admin(t, s, n)
-		blackbox.Policy(t, n, boss, "LOGIN", 1, `[["SMS"]]`, `,"remember":7`)
-		blackbox.Until(t, blackbox.Within(5), "the policy takes effect", func() bool {
-			var x struct{ RememberDays int }
-			n.Ok(t, "POST", "/admin/system/mfa/explain", `{"actionCode":"LOGIN"}`, boss).Read(t, &x)
-			return x.RememberDays == 7
-		})
-		c := storetest.Value(client.New(n.URL))(t)
-		c.Key = client.NewKey(blackbox.ECKey(t))
-		who := client.Credentials{Email: demo.Mail, Password: demo.Password}
-		f, err := c.Login(t.Context(), who)
-		if err != nil || f.Completed || f.RememberDays != 7 {
-			t.Fatalf("%+v, %v", f, err)
-		}
-		m, _ := f.Method("SMS")
-		if o, err := f.CompleteAndRemember(t.Context(), m, n.Code(t, demo, "SMS")); err != nil || !o.Success {
-			t.Fatalf("%+v, %v", o, err)
-		}
-		if f, err = c.Login(t.Context(), who); err != nil || !f.Completed || !f.Methods[0].Completed {
-			t.Fatalf("%+v, %v", f, err)
-		}
-		if o, err := f.Wait(t.Context()); err != nil || o.XAuth == "" {
-			t.Errorf("%+v, %v", o, err)
 		}
 	})
 }

@@ -99,7 +99,6 @@ func (e editor) confirmed() {
 }
 
 func (e editor) contract() {
-	e.t.Helper()
 	e.Click(mark("row"))
 	e.Until(`document.querySelectorAll('[data-testid="section"]').length === 2`)
 	e.Click(mark("section-add"))
@@ -149,7 +148,6 @@ const dragLastToFirst = `(() => {
 })()`
 
 func (e editor) announcement() {
-	e.t.Helper()
 	e.to("/announcements")
 	e.Click(mark("announcement-add"))
 	e.See(mark("title-en")) // the language of the operator
@@ -172,7 +170,6 @@ func (e editor) announcement() {
 }
 
 func (e editor) parameter() {
-	e.t.Helper()
 	e.to("/parameters")
 	filterBy(e.Tab, "code", "CDN\r")
 	e.Until(`document.querySelectorAll('[data-testid="row"]').length === 1`)
@@ -185,7 +182,6 @@ func (e editor) parameter() {
 }
 
 func (e editor) mailing(recipient string) {
-	e.t.Helper()
 	e.to("/users")
 	e.Click(`tbody input[type="checkbox"]`)
 	e.Click(mark("bulk-notify")) // opens the form with the selected account
@@ -212,7 +208,6 @@ func (e editor) mailing(recipient string) {
 }
 
 func (e editor) picture() {
-	e.t.Helper()
 	e.to("/cdn")
 	e.Click(mark("write-/admin/cdn/upload"))
 	e.file(mark("field-imageName"), "logo.jpg", "image/jpeg", picturetest.JPEG(40, 20))
@@ -224,7 +219,6 @@ func (e editor) picture() {
 }
 
 func (e editor) currency() {
-	e.t.Helper()
 	e.to("/currencies")
 	e.See(mark("row"))
 	e.look("currencies")
@@ -267,7 +261,6 @@ func (e editor) currency() {
 }
 
 func (e editor) period() {
-	e.t.Helper()
 	e.to("/accounting")
 	e.Click(mark("write-/integration/begin-accounting-integration"))
 	e.put(mark("field-startDate"), "2026-10-01")
@@ -281,7 +274,6 @@ func (e editor) period() {
 }
 
 func (e editor) agreement() {
-	e.t.Helper()
 	e.to("/agreements")
 	e.Click(mark("write-/admin/terms-of-service"))
 	e.Type(mark("field-name"), "Terms of service")
@@ -294,7 +286,6 @@ func (e editor) agreement() {
 }
 
 func (e editor) deployment() {
-	e.t.Helper()
 	e.to("/requests")
 	e.Click(mark("row"))
 	e.look("request")

@@ -2,7 +2,6 @@ package console
 
 // version replaces the contract on the screen by a new version with another text, and deactivates it.
 func (e editor) version() {
-	e.t.Helper()
 	e.Click(mark("write-/admin/contracts/versions"))
 	e.Type(mark("field-version"), "2026-2")
 	e.send()
@@ -50,7 +49,6 @@ func (e editor) version() {
 
 // option adds an option of a form, changes its name and makes it inactive.
 func (e editor) option() {
-	e.t.Helper()
 	e.to("/options")
 	e.See(mark("row"))
 	e.look("options")

@@ -97,6 +97,14 @@ func (v viewer) choose(field, option string) {
 	v.Click(fmt.Sprintf(`[role="option"][value=%q]`, option))
 }
 
+// chooseOwn is choose for a field whose options other fields have too.
+func (v viewer) chooseOwn(field, option string) {
+	v.t.Helper()
+	v.Click(field)
+	list := webtest.Value[string](v.Tab, fmt.Sprintf(`document.querySelector(%q).getAttribute('aria-controls')`, field))
+	v.Click(fmt.Sprintf(`[id=%q] [role="option"][value=%q]`, list, option))
+}
+
 // to opens a screen by its place in the menu.
 func (v viewer) to(path string) {
 	v.t.Helper()
@@ -268,6 +276,19 @@ func dead(t *testing.T, tab *webtest.Tab, step string, given []string) {
 	if problems := webtest.Value[[]string](tab, complaints); len(problems) > 0 {
 		t.Errorf("%s: refused: %v", step, problems)
 	}
+}
+
+// enters opens a page of the console with the session of a token, in a language if one is given.
+func enters(tab *webtest.Tab, n *blackbox.Node, token, page, language string) {
+	tab.Open(n.URL + "/console" + page)
+	tab.See(`[data-testid="email"]`) // by then the page has written its own choice
+	if language != "" {
+		webtest.Value[bool](tab, fmt.Sprintf(`(localStorage.setItem('castellan.language', %q), true)`, language))
+		tab.Open(n.URL + "/console" + page)
+		tab.See(`[data-testid="email"]`)
+	}
+	share(tab, token)
+	tab.Until(`document.querySelector('[data-testid="nav-/"]') !== null`)
 }
 
 // share gives a page the session of another tab, as the console does between its own.

@@ -1,7 +1,6 @@
 package console
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -42,10 +41,7 @@ type guarding struct {
 
 func (c *guarding) visit(path string) {
 	c.t.Helper()
-	c.Open(c.n.URL + "/console" + path)
-	c.See(mark("email"))
-	share(c.Tab, c.token)
-	c.Until(`document.querySelector('[data-testid^="nav-/"]') !== null`)
+	enters(c.Tab, c.n, c.token, path, "")
 }
 
 const payPath = "/orders/7/pay?total=12"
@@ -61,17 +57,7 @@ func (c *guarding) ask(x string, more ...string) blackbox.Answer {
 	return storetest.Value(c.n.Try("GET", "/guard/check", nil, h))(c.t)
 }
 
-// picksOf is choose for a choice whose options other choices have too.
-func (c *guarding) picksOf(choice, value string) {
-	c.t.Helper()
-	c.Click(mark(choice))
-	list := webtest.Value[string](c.Tab, fmt.Sprintf(`document.querySelector(%q).getAttribute('aria-controls')`,
-		mark(choice)))
-	c.Click(fmt.Sprintf(`[id=%q] [role="option"][value=%q]`, list, value))
-}
-
 func (c *guarding) guards(x string) {
-	c.t.Helper()
 	const routes = "/admin/guard/routes"
 	c.Click(mark("write-" + routes))
 	c.Type(mark("field-path"), "/orders/*/pay")
@@ -79,8 +65,8 @@ func (c *guarding) guards(x string) {
 	c.Click(mark("row-add"))
 	c.Type(mark("row-label-1"), "Order")
 	c.Type(mark("row-key-1"), "order")
-	c.picksOf("row-from-1", "path")
-	c.picksOf("row-index-1", "1")
+	c.chooseOwn(mark("row-from-1"), "path")
+	c.chooseOwn(mark("row-index-1"), "1")
 	c.look("gateway-add")
 	c.Click(mark("send"))
 	c.See(`[data-state="TRIAL"]`)
@@ -112,7 +98,6 @@ func (c *guarding) guards(x string) {
 
 // readsEvidence shows the evidence of a payment that a device signed, from the entry of its use in the audit.
 func (c *guarding) readsEvidence(s *blackbox.Site, p blackbox.Pocket, x string) {
-	c.t.Helper()
 	c.path = "/orders/8/pay?total=12" // the open challenge of the other one is from before the device
 	a := c.ask(x)
 	a.Status = 200
@@ -147,7 +132,6 @@ func (c *guarding) readsEvidence(s *blackbox.Site, p blackbox.Pocket, x string) 
 }
 
 func (c *guarding) links(userID string) {
-	c.t.Helper()
 	const link = "/admin/user/link"
 	c.visit("/users/" + userID + "?tab=links")
 	c.Click(mark("write-" + link))
@@ -164,7 +148,6 @@ func (c *guarding) links(userID string) {
 }
 
 func (c *guarding) letsServiceStart() {
-	c.t.Helper()
 	const keys = "/admin/service-keys"
 	c.visit("/service-keys")
 	c.Click(mark("write-" + keys))

@@ -26,13 +26,13 @@ func TestConsoleByKeyboard(t *testing.T) {
 	n := s.Start()
 	who := blackbox.DemoAdmin()
 	chief := s.AddUser("admin")
-	session, _ := n.Session(t, who)
+	session := n.Auth(t, who)
 	tab := webtest.Browser(t)
 	k := &hands{tab.Keyboard(), tab, t, s, n}
 	tab.Open(n.URL + "/console")
 	k.login(who, true)
 	k.decides()
-	app := blackbox.Enrolled(t, n, who, blackbox.Headers{"x-auth": session})
+	app := blackbox.Enrolled(t, n, who, session)
 	k.credits(app)
 	k.adjusts()
 	k.guards()
@@ -115,7 +115,6 @@ func (k *hands) find(filter, value string) {
 
 // decides approves an identity in the cockpit, undoes that and returns to the queue.
 func (k *hands) decides() {
-	k.t.Helper()
 	k.open("/kyc")
 	k.find("userId", k.s.Text("SELECT id FROM users WHERE email = 'omar@demo.example'"))
 	k.firstRow()
@@ -139,7 +138,6 @@ func (k *hands) decides() {
 
 // credits finalizes a pending deposit; the service requires the code of the authenticator.
 func (k *hands) credits(app *blackbox.Authenticator) {
-	k.t.Helper()
 	k.open("/transactions")
 	k.find("userId",
 		k.s.Text("SELECT user_id FROM deposit WHERE status = -9 AND sender_info <> '' ORDER BY id LIMIT 1"))
@@ -163,7 +161,6 @@ func (k *hands) credits(app *blackbox.Authenticator) {
 
 // adjusts requests an adjustment, which waits for another user.
 func (k *hands) adjusts() {
-	k.t.Helper()
 	k.open("/adjust")
 	k.Fill(mark("field-userId"), k.s.Text("SELECT owner FROM account WHERE id LIKE 'user/1/%' ORDER BY owner LIMIT 1"))
 	for _, field := range [][2]string{{"currencyCode", "BTC"}, {"networkCode", "BTC"}, {"amount", "0.00000001"},
@@ -180,7 +177,6 @@ func (k *hands) adjusts() {
 
 // guards adds a firewall rule after a trial of it, and opens an explanation.
 func (k *hands) guards() {
-	k.t.Helper()
 	k.open("/firewall")
 	k.To(mark("write-/admin/system/waf/rules"))
 	k.Press(webtest.Enter)
@@ -209,7 +205,6 @@ func (k *hands) guards() {
 
 // approves executes the other user's request.
 func (k *hands) approves(chief blackbox.Account) {
-	k.t.Helper()
 	k.open("/approvals")
 	k.firstRow()
 	k.Press(webtest.Enter)

@@ -96,9 +96,7 @@ func noise(seed int) string {
 // state returns the decision on a person.
 func (c *cases) state(id string) string {
 	c.t.Helper()
-	var got struct{ KycConfirm string }
-	c.Ok(c.t, "GET", "/admin/kyc-case?userId="+id, nil, c.admin).Read(c.t, &got)
-	return got.KycConfirm
+	return c.Ok(c.t, "GET", "/admin/kyc-case?userId="+id, nil, c.admin).At(c.t, "kycConfirm")
 }
 
 func caseIs(id string) string {
@@ -238,7 +236,6 @@ func TestConsoleKYC(t *testing.T) {
 
 // nextIsThere presses the keys of a decision. The next case was loaded before, so it is shown at once.
 func (c *cases) nextIsThere(tab *webtest.Tab, next, keys string) {
-	c.t.Helper()
 	tab.Until(fmt.Sprintf(`performance.getEntriesByType('resource').some((e) => e.name.includes('get-kyc-images?userId=%s')
 		&& e.responseEnd > 0)`, next))
 	webtest.Value[bool](tab, fmt.Sprintf(`(() => {
@@ -268,7 +265,6 @@ func (c *cases) papers(userID string) (ids []string) {
 
 // audited expects one decision of the reviewer on each of these.
 func (c *cases) audited(ids ...string) {
-	c.t.Helper()
 	var entries []struct{ UserID, ActorID, Action, Detail string }
 	c.Ok(c.t, "GET", "/admin/audit?action=KYC_UPDATE&actorId="+c.reviewer.ID, nil, c.admin).Read(c.t, &entries)
 	storetest.Equal(c.t, len(entries), len(ids), "the audit has", entries)
@@ -288,7 +284,6 @@ func (c *cases) audited(ids ...string) {
 
 // documents finds the documents of one account, opens one and changes it.
 func (c *cases) documents(tab *webtest.Tab, shot func(string)) {
-	c.t.Helper()
 	goTo(tab, "/documents")
 	filterBy(tab, "userId", c.ids[0])
 	tab.Until(`document.querySelectorAll('[data-testid="row"]').length === 2`)
@@ -306,7 +301,6 @@ func (c *cases) documents(tab *webtest.Tab, shot func(string)) {
 
 // views shows the cockpit in the dark, from right to left, and on a phone.
 func (c *cases) views(tab *webtest.Tab, id string) {
-	c.t.Helper()
 	tab.Press("\x1b")
 	tab.Until(`!document.querySelector('[role="dialog"]')`)
 	goTo(tab, "/kyc")
@@ -328,11 +322,9 @@ func (c *cases) views(tab *webtest.Tab, id string) {
 
 // leftNothing expects no picture of the cases in the files of the browser.
 func (c *cases) leftNothing(tab *webtest.Tab) {
-	c.t.Helper()
 	for _, id := range c.ids[:2] {
-		var images struct{ Data struct{ FrontImage string } }
-		c.Ok(c.t, "GET", "/user/get-kyc-images?userId="+id, nil, c.admin).Read(c.t, &images)
-		_, text, _ := strings.Cut(images.Data.FrontImage, ",")
+		images := c.Ok(c.t, "GET", "/user/get-kyc-images?userId="+id, nil, c.admin)
+		_, text, _ := strings.Cut(images.At(c.t, "data", "frontImage"), ",")
 		raw, err := base64.StdEncoding.DecodeString(text)
 		if err != nil || len(raw) < 4096 {
 			c.t.Fatalf("a picture of %d bytes: %v", len(raw), err)

@@ -51,7 +51,6 @@ type doorway struct {
 
 // speaks chooses a language before the login. Typed text stays while the reading direction changes.
 func (d *doorway) speaks() {
-	d.t.Helper()
 	d.Open(d.at + "/console")
 	d.Type(mark("email"), d.boss.Mail)
 	d.Click(mark("login-language-tr"))
@@ -119,15 +118,13 @@ func (d *doorway) refused(who blackbox.Account, words string) {
 }
 
 func (d *doorway) byDevice() {
-	t := d.t
-	t.Helper()
 	d.Open(d.at + "/console/users")
 	d.begins(d.chief)
 	number := d.Text(mark("match-number"))
 	d.look("push")
 	f := d.asked()
-	d.phone.Answer(t, f, "APPROVED:"+blackbox.WrongFor(number)).Is(t, 422, "OTP_INVALID")
-	d.phone.Answer(t, f, "DENIED").Is(t, 200, "")
+	d.phone.Answer(d.t, f, "APPROVED:"+blackbox.WrongFor(number)).Is(d.t, 422, "OTP_INVALID")
+	d.phone.Answer(d.t, f, "DENIED").Is(d.t, 200, "")
 	d.refused(d.chief, "Rejected on the device")
 	d.look("push-refused")
 	d.Type(mark("password"), d.chief.Password) // the address is still there
@@ -140,7 +137,6 @@ func (d *doorway) byDevice() {
 
 func (d *doorway) byCode() {
 	t := d.t
-	t.Helper()
 	const digits = `[data-testid="code-TOTP"] input`
 	d.begins(d.boss)
 	good := d.app.Next(t)
@@ -169,7 +165,6 @@ func (d *doorway) byCode() {
 
 // throughCuts breaks every connection while the device is asked; another one carries the answer.
 func (d *doorway) throughCuts(between *blackbox.Proxy) {
-	d.t.Helper()
 	d.begins(d.chief)
 	number := d.Text(mark("match-number"))
 	between.Become(blackbox.Resets)
@@ -182,7 +177,6 @@ func (d *doorway) throughCuts(between *blackbox.Proxy) {
 
 // restarts kills the service while the device is asked, and starts it again.
 func (d *doorway) restarts(s *blackbox.Site) {
-	d.t.Helper()
 	d.See(mark("away"))
 	d.look("away")
 	d.n = s.Start()

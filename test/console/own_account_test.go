@@ -21,13 +21,12 @@ func TestConsoleOwnAccount(t *testing.T) {
 	blackbox.OnOne(t, "sqlite", func(t *testing.T, s *blackbox.Site) {
 		n := blackbox.Patient(s).Start("MFA_GUARDED=POST " + blackbox.AddressesPath + "=WITHDRAWAL_ADDRESS_ADD")
 		boss, customer := s.Seeded("admin"), s.Seeded("user")
-		auth, _ := n.Session(t, boss)
-		head := blackbox.Headers{"x-auth": auth}
+		head := n.Auth(t, boss)
 		n.Ok(t, "POST", "/admin/system/mfa/actions", blackbox.NewAction("WITHDRAWAL_ADDRESS_ADD"), head)
 		customer.ID = s.Text("SELECT id FROM users WHERE email = '" + customer.Mail + "'")
 		n.Ok(t, "POST", "/admin/send-notification", map[string]any{"memberId": []string{customer.ID}, "topic": "news",
 			"title": "A new currency", "body": "<b>SOL</b> can be traded from today."},
-			blackbox.Headers{"x-auth": auth, "otp": blackbox.Enrolled(t, n, boss, head).Next(t)})
+			blackbox.Headers{"x-auth": head["x-auth"], "otp": blackbox.Enrolled(t, n, boss, head).Next(t)})
 		o := &owner{viewer{webtest.Browser(t), t}, n, customer}
 		o.resetsPassword()
 		before, _ := n.Session(t, o.who)
@@ -77,7 +76,6 @@ const oneDialog = `document.querySelector('[role="dialog"]')`
 // seesOnlyOwn opens every screen of the menu: those of the own account, and none that the service refuses.
 func (o *owner) seesOnlyOwn() {
 	t := o.t
-	t.Helper()
 	o.Until(`location.pathname === '/console/me'`) // home has no work for a customer
 	storetest.Same(t, webtest.Value[[]string](o.Tab, screens), ownMenu, "the menu")
 	for _, screen := range append(slices.Clone(ownMenu[1:]), ownMenu[0]) {
@@ -101,13 +99,11 @@ func (o *owner) seesOnlyOwn() {
 // readsNotifications marks the newest notification as read, and then all. Their text is no markup.
 func (o *owner) readsNotifications() {
 	t := o.t
-	t.Helper()
 	const notifications = "/user/notifications"
 	var all []struct{ ReadAt *string }
 	unread := func() (n int) {
 		t.Helper()
-		x, _ := o.n.Session(t, o.who)
-		o.n.Ok(t, "GET", notifications, nil, blackbox.Headers{"x-auth": x}).Read(t, &all)
+		o.n.Ok(t, "GET", notifications, nil, o.n.Auth(t, o.who)).Read(t, &all)
 		for _, one := range all {
 			if one.ReadAt == nil {
 				n++
@@ -134,8 +130,6 @@ func (o *owner) readsNotifications() {
 }
 
 func (o *owner) keepsAddress() {
-	t := o.t
-	t.Helper()
 	goTo(o.Tab, "/me/addresses")
 	o.Click(mark("write-" + blackbox.AddressesPath))
 	o.Type(mark("field-name"), "Cold wallet")
@@ -154,17 +148,15 @@ func (o *owner) keepsAddress() {
 	o.confirms()
 	o.Until("!" + oneDialog)
 	o.rows(blackbox.AddressesPath, 1)
-	storetest.Contains(t, o.Text(row(blackbox.AddressesPath)), "Colder wallet", "the address book shows")
+	storetest.Contains(o.t, o.Text(row(blackbox.AddressesPath)), "Colder wallet", "the address book shows")
 	o.look("addresses")
 }
 
 // choosesCountry changes the countries, which ends every session, this one too.
 func (o *owner) choosesCountry() {
-	t := o.t
-	t.Helper()
 	const countries = "/user/geofilter/countries"
 	again := func() {
-		t.Helper()
+		o.t.Helper()
 		o.See(mark("lock"))
 		o.Type(mark("email"), o.who.Mail)
 		o.Type(mark("password"), o.who.Password)
@@ -192,11 +184,8 @@ func (o *owner) choosesCountry() {
 }
 
 func (o *owner) seesTheSystem() {
-	t := o.t
-	t.Helper()
-	x, _ := o.n.Session(t, o.who)
-	head := blackbox.Headers{"x-auth": x}
-	o.n.Ok(t, "POST", "/integration/begin-accounting-integration",
+	head := o.n.Auth(o.t, o.who)
+	o.n.Ok(o.t, "POST", "/integration/begin-accounting-integration",
 		`{"startDate":"2026-01-01","endDate":"2026-01-02","invoiceDate":"2026-01-03"}`, head)
 	o.Until(`[...document.querySelectorAll('[data-testid="row"]')].some((r) =>
 		/^accounting export\s[^]*\sdone\s/i.test(r.innerText.trim())) ||
@@ -209,7 +198,7 @@ func (o *owner) seesTheSystem() {
 			Members []struct{ ID string }
 		}
 	}
-	o.n.Ok(t, "GET", "/admin/cluster", nil, head).Read(t, &cluster)
+	o.n.Ok(o.t, "GET", "/admin/cluster", nil, head).Read(o.t, &cluster)
 	node := cluster.Data.Node
 	if node == "nonhost" { // the service without a cluster
 		node = "This process"

@@ -97,20 +97,15 @@ func (m *till) decided() {
 // holds adds a rule of the money policy after a rehearsal. From home it finds a withdrawal that the rule holds, reads
 // the reason and approves it.
 func (m *till) holds(auth blackbox.Headers) {
-	m.t.Helper()
-	var made struct{ Data struct{ Key string } }
-	m.n.Ok(m.t, "POST", "/admin/service-keys", `{"name":"till","role":"admin"}`, auth).Read(m.t, &made)
-	key := blackbox.Headers{"service-auth": made.Data.Key}
+	made := m.n.Ok(m.t, "POST", "/admin/service-keys", `{"name":"till","role":"admin"}`, auth)
+	key := blackbox.Headers{"service-auth": made.At(m.t, "data", "key")}
 	m.to("/policy")
 	m.Click(`[data-testid="write-/admin/money/rules"]`)
 	m.field("label", "Every withdrawal")
 	m.field("group", "admin")
 	m.Until(`/held ([1-9]\d*) of \1 movements/.test(document.querySelector('[data-testid="rehearsal"]')?.innerText)`)
 	m.look("policy-rehearsed")
-	m.Click(`[role="dialog"] [data-testid="field-status"]`)
-	list := webtest.Value[string](m.Tab, `document.querySelector('[role="dialog"] [data-testid="field-status"]')
-		.getAttribute('aria-controls')`)
-	m.Click(fmt.Sprintf(`[id=%q] [role="option"][value="ACTIVE"]`, list))
+	m.chooseOwn(`[role="dialog"] [data-testid="field-status"]`, "ACTIVE")
 	m.Click(theSend)
 	m.Until(noDialog)
 	m.See(aRow + ` [data-state="ACTIVE"]`)
@@ -133,16 +128,13 @@ func (m *till) holds(auth blackbox.Headers) {
 
 // withdraws requests a small withdrawal for any customer who may withdraw.
 func (m *till) withdraws(key blackbox.Headers) string {
-	m.t.Helper()
 	users := m.s.Text("SELECT group_concat(owner) FROM (SELECT DISTINCT owner FROM account WHERE kind = 'user' LIMIT 60)")
 	for i, user := range strings.Split(users, ",") {
 		a := m.n.Do(m.t, "POST", "/integration/withdrawals", map[string]any{"externalId": fmt.Sprint("held-", i),
 			"userId": user, "currencyCode": "BTC", "network": "BTC", "amount": 0.0002,
 			"address": "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq"}, key)
 		if a.Status == 200 {
-			var of struct{ Data struct{ ID string } }
-			a.Read(m.t, &of)
-			return of.Data.ID
+			return a.At(m.t, "data", "id")
 		}
 	}
 	m.t.Fatal("no customer may withdraw")
@@ -151,7 +143,6 @@ func (m *till) withdraws(key blackbox.Headers) string {
 
 // counts gives a caller the whole limit again, at the rule of the rate limit.
 func (m *till) counts(auth blackbox.Headers) {
-	m.t.Helper()
 	m.n.Ok(m.t, "POST", "/admin/system/waf/rules", `{"label":"all-ips","type":"rate_limit","limit":100000,`+
 		`"period":3600000,"targetEntityType":"IP","targetAllEntities":true,"targetAllResources":true,"status":"ACTIVE",`+
 		`"expireAt":0}`, auth)
@@ -261,6 +252,15 @@ func (m *till) named() {
 	}
 }
 
+// asks requests an adjustment.
+func (m *till) asks(customer blackbox.Account) {
+	for name, value := range map[string]string{"userId": customer.ID, "currencyCode": "BTC", "networkCode": "BTC",
+		"amount": "0.5", "reason": "Booked short"} {
+		m.field(name, value)
+	}
+	m.Click(theSend)
+}
+
 // A second person sees the effect of an adjustment and its requester, approves it with a code, and it is
 // booked. A requester's own adjustment waits: the console explains that another person must approve it, and
 // the requester can withdraw it.
@@ -286,11 +286,7 @@ func TestConsoleApprovals(t *testing.T) {
 		m.Click(`[role="dialog"] header button`)
 		m.Until(noDialog)
 		m.to("/adjust")
-		for name, value := range map[string]string{"userId": d.Customer.ID, "currencyCode": "BTC", "networkCode": "BTC",
-			"amount": "0.5", "reason": "Booked short"} {
-			m.field(name, value)
-		}
-		m.Click(theSend)
+		m.asks(d.Customer)
 		m.Until(`/before .*20\d\d/.test(document.querySelector('form [data-testid="waits"]')?.innerText)`)
 		m.Click(`[data-testid="see-approvals"]`)
 		m.See(`[data-state="PENDING"]`)
@@ -311,11 +307,7 @@ func TestConsoleFollowsApprovals(t *testing.T) {
 		d := blackbox.NewCounter(t, s)
 		asker := &till{viewer{webtest.Browser(t), t}, s, d.Node}
 		consoleLogin(t, asker.Tab, d.Node, d.Asker, "/adjust")
-		for name, value := range map[string]string{"userId": d.Customer.ID, "currencyCode": "BTC", "networkCode": "BTC",
-			"amount": "0.5", "reason": "Booked short"} {
-			asker.field(name, value)
-		}
-		asker.Click(theSend)
+		asker.asks(d.Customer)
 		asker.See(`form [data-decision="PENDING"]`)
 		asker.See(`nav [data-testid="pending"]`) // without waiting for the next minute
 

@@ -50,13 +50,7 @@ func walk(t *testing.T, n *blackbox.Node, token string, looks []look) {
 	tab := webtest.Browser(t)
 	for _, look := range looks {
 		tab.View(look.view)
-		tab.Open(n.URL + "/console")
-		tab.See(`[data-testid="email"]`) // by then the page has written its own choice
-		webtest.Value[bool](tab, fmt.Sprintf(`(localStorage.setItem('castellan.language', %q), true)`, look.language))
-		tab.Open(n.URL + "/console/" + look.query)
-		tab.See(`[data-testid="email"]`)
-		share(tab, token)
-		tab.Until(`document.querySelector('[data-testid="nav-/"]') !== null`)
+		enters(tab, n, token, "/"+look.query, look.language)
 		tab.Until(fmt.Sprintf(`document.documentElement.lang === %q`, look.language))
 		all := webtest.Value[[]string](tab, screens)
 		storetest.Same(t, all, wholeMenu, look.name, "the menu")
@@ -141,7 +135,6 @@ const hiddenTab = `[...document.querySelectorAll('main .family [aria-current]')]
 
 // turns opens the next page of the longest list: one request, without a count. The inbox is read every minute.
 func turns(t *testing.T, tab *webtest.Tab) {
-	t.Helper()
 	menuTo(tab, "/users")
 	tab.See(`[data-testid="next"]`)
 	webtest.Value[bool](tab, `(performance.clearResourceTimings(), true)`)
@@ -239,13 +232,7 @@ const wordless = `(() => {
 func records(t *testing.T, n *blackbox.Node, token string) {
 	tab := webtest.Browser(t)
 	for _, language := range []string{"en", "tr", "ar"} {
-		tab.Open(n.URL + "/console")
-		tab.See(`[data-testid="email"]`)
-		webtest.Value[bool](tab, fmt.Sprintf(`(localStorage.setItem('castellan.language', %q), true)`, language))
-		tab.Open(n.URL + "/console/")
-		tab.See(`[data-testid="email"]`)
-		share(tab, token)
-		tab.Until(`document.querySelector('[data-testid="nav-/"]') !== null`)
+		enters(tab, n, token, "/", language)
 		for _, screen := range []string{"/withdrawals", "/transactions", "/blockages", "/currencies", "/firewall",
 			"/gateways", "/requests", "/announcements"} {
 			step := language + " " + screen
@@ -280,10 +267,7 @@ func records(t *testing.T, n *blackbox.Node, token string) {
 func thumb(t *testing.T, n *blackbox.Node, token string) {
 	tab := webtest.Browser(t)
 	tab.View(webtest.View{Width: 390, Height: 844, Phone: true})
-	tab.Open(n.URL + "/console")
-	tab.See(`[data-testid="email"]`)
-	share(tab, token)
-	tab.Until(`document.querySelector('[data-testid="nav-/"]') !== null`)
+	enters(tab, n, token, "", "")
 	for _, screen := range []string{"/withdrawals", "/transactions"} {
 		menuTo(tab, screen)
 		tab.See(`[data-testid="row"]`)

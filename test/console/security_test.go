@@ -17,23 +17,21 @@ func TestConsoleSecurity(t *testing.T) {
 	blackbox.OnOne(t, "sqlite", func(t *testing.T, s *blackbox.Site) {
 		n := s.Start("MFA_GUARDED=PATCH /admin/system/waf/rules=RULE_CHANGE")
 		boss, demo := s.Seeded("admin"), s.Seeded("user")
-		auth, _ := n.Session(t, boss)
-		admin := blackbox.Headers{"x-auth": auth}
+		admin := n.Auth(t, boss)
 		n.Ok(t, "POST", "/admin/system/mfa/policies/common", map[string]any{"actionCode": "LOGIN", "name": "One of two",
 			"expireAt": 0, "required": 1, "methods": [][]string{{"SMS"}, {"MAIL"}}}, admin)
 		n.Ok(t, "POST", "/admin/system/mfa/actions", blackbox.NewAction("RULE_CHANGE"), admin)
 		blackbox.Policy(t, n, admin, "RULE_CHANGE", 1, `[["MAIL"]]`, "")
 		n.Ok(t, "POST", "/admin/roles", map[string]any{"code": "auditor", "name": "Auditor"}, admin)
-		var page struct{ ID int64 }
-		n.Ok(t, "POST", "/resource/resource-type",
-			`{"code":"page","name":"Page","status":1,"resourceContext":"UI"}`, admin).Read(t, &page)
-		n.Ok(t, "POST", "/resource/resource", fmt.Sprintf(`{"code":"/desk","name":"Desk","status":0,"resourceTypeId":%d,`+
-			`"resourceContext":"UI"}`, page.ID), admin)
+		page := n.Ok(t, "POST", "/resource/resource-type",
+			`{"code":"page","name":"Page","status":1,"resourceContext":"UI"}`, admin).At(t, "id")
+		n.Ok(t, "POST", "/resource/resource", fmt.Sprintf(`{"code":"/desk","name":"Desk","status":0,"resourceTypeId":%s,`+
+			`"resourceContext":"UI"}`, page), admin)
 		wrong := demo
 		wrong.Password = "not the password"
 		n.Do(t, "POST", "/auth/login", blackbox.LoginBody(wrong), nil).Is(t, 401, "INVALID_CREDENTIALS")
-		mine, _ := n.Session(t, demo)
-		n.Do(t, "GET", "/admin/audit", nil, blackbox.Headers{"x-auth": mine}).Is(t, 403, "FORBIDDEN")
+		mine := n.Auth(t, demo)
+		n.Do(t, "GET", "/admin/audit", nil, mine).Is(t, 403, "FORBIDDEN")
 		policy := map[string]any{"actionCode": "LOGIN", "name": "Device", "expireAt": 0, "required": 1,
 			"methods": [][]string{{"PUSH"}}}
 		tried := n.Ok(t, "POST", "/admin/system/mfa/rehearse", policy, admin)
@@ -43,7 +41,7 @@ func TestConsoleSecurity(t *testing.T) {
 		}
 		policy["required"] = 2
 		n.Do(t, "POST", "/admin/system/mfa/rehearse", policy, admin).Is(t, 400, "INVALID_FIELD")
-		n.Do(t, "POST", "/admin/system/mfa/rehearse", policy, blackbox.Headers{"x-auth": mine}).Is(t, 403, "FORBIDDEN")
+		n.Do(t, "POST", "/admin/system/mfa/rehearse", policy, mine).Is(t, 403, "FORBIDDEN")
 
 		tab := webtest.Browser(t)
 		c := &officer{viewer{tab, t}, n, boss}
@@ -69,7 +67,6 @@ type officer struct {
 }
 
 func (c *officer) makesRule() {
-	c.t.Helper()
 	c.See(`h1`)
 	c.Click(mark("write-/admin/system/waf/rules"))
 	c.Type(mark("field-targetEntities"), "127.0.0.1") // taken when the field loses the focus
@@ -103,7 +100,6 @@ func (c *officer) makesRule() {
 
 // limitsService adds the limit of another service (D-WAF-21), opens its form again, and explains it.
 func (c *officer) limitsService(admin blackbox.Headers) {
-	c.t.Helper()
 	c.goes("/firewall")
 	c.Click(mark("write-/admin/system/waf/rules"))
 	c.Click(mark("field-type"))
@@ -157,7 +153,6 @@ func (c *officer) explains(by, name string) {
 }
 
 func (c *officer) explainsRefusal() {
-	c.t.Helper()
 	goTo(c.Tab, "/audit")
 	c.See(mark("chain"))
 	filterBy(c.Tab, "action", "DENIED\r")
@@ -172,7 +167,6 @@ func (c *officer) explainsRefusal() {
 
 // pastes enters values in the palette; each opens its page.
 func (c *officer) pastes() {
-	c.t.Helper()
 	request := c.n.Do(c.t, "GET", "/admin/roles", nil, nil).Header.Get("X-Request-Id")
 	for _, pasted := range []struct{ text, choice, at string }{
 		{request, "request", "/audit?requestId=" + request}, {request, "target", "/audit?target=" + request},
@@ -193,7 +187,6 @@ func (c *officer) pastes() {
 
 // jumps finds a person by a pasted address, opens the account, and uses the keys of every screen.
 func (c *officer) jumps() {
-	c.t.Helper()
 	person := `[data-testid^="person-"]`
 	c.Click(mark("palette"))
 	c.Type(`input[aria-label="Search"]`, "Boss <"+c.boss.Mail+">")
@@ -217,7 +210,6 @@ func (c *officer) jumps() {
 }
 
 func (c *officer) grants() {
-	c.t.Helper()
 	goTo(c.Tab, "/roles")
 	c.See(mark("matrix"))
 	c.Type(mark("matrix-find"), "GET /admin/audit")
@@ -241,7 +233,6 @@ func (c *officer) grants() {
 }
 
 func (c *officer) raisesPolicy() {
-	c.t.Helper()
 	goTo(c.Tab, "/mfa")
 	c.See(mark("row"))
 	c.look("mfa")
@@ -261,7 +252,6 @@ func (c *officer) raisesPolicy() {
 }
 
 func (c *officer) findsAll() {
-	c.t.Helper()
 	goTo(c.Tab, "/audit")
 	for _, action := range []string{"MFA_POLICY_UPDATE", "PERMISSION_SET", "FIREWALL_RULE_UPDATE", "FIREWALL_RULE_ADD"} {
 		c.See(acted(action))
@@ -276,7 +266,6 @@ func (c *officer) findsAll() {
 
 // keepsPassive renames a passive resource, which stays passive.
 func (c *officer) keepsPassive(admin blackbox.Headers) {
-	c.t.Helper()
 	c.goes("/roles?tab=resources&resourceContext=UI")
 	c.rows("resourceContext=UI", 1)
 	c.See(`[data-state="INACTIVE"]`)
@@ -300,7 +289,6 @@ func (c *officer) goes(path string) {
 
 // looksAround shows each screen on a phone, in Arabic and in the dark.
 func (c *officer) looksAround() {
-	c.t.Helper()
 	fromChip(c.Tab, "language-ar")
 	c.Until(`document.documentElement.dir === 'rtl'`)
 	fromChip(c.Tab, "theme")

@@ -84,7 +84,6 @@ func (d desk) rows(least int, text string) {
 // one. The wall blocks the list of logins while it is ACTIVE.
 func (d desk) corrects(agent, who blackbox.Account, entries int, wall func(status string)) {
 	t, tab := d.t, d.Tab
-	t.Helper()
 	consoleLogin(t, tab, d.n, agent, "/users?fullName="+url.QueryEscape("IŞIL yılmaz"))
 	d.rows(1, who.Mail)
 	tab.Until(`document.querySelectorAll('[data-testid="row"]').length === 1`)
@@ -132,7 +131,6 @@ func (d desk) corrects(agent, who blackbox.Account, entries int, wall func(statu
 
 func (d desk) walks(boss blackbox.Account) {
 	t, tab := d.t, d.Tab
-	t.Helper()
 	consoleLogin(t, tab, d.n, boss, "")
 	tab.Until(`document.querySelector('[data-testid="waits-home.corporate"]')?.innerText.includes('1')`)
 	tab.See(`[data-testid="chart"]`)
@@ -204,7 +202,6 @@ func (d desk) walks(boss blackbox.Account) {
 // looksAtFactors shows an account with codes by SMS and mail only, and then with an authenticator and a device.
 func (d desk) looksAtFactors(who blackbox.Account) {
 	t, tab := d.t, d.Tab
-	t.Helper()
 	goTo(tab, "/users")
 	filterBy(tab, "email", who.Mail+"\r")
 	tab.Until(`document.querySelectorAll('[data-testid="row"]').length === 1`)
@@ -232,7 +229,6 @@ func (d desk) looksAtFactors(who blackbox.Account) {
 // for closing the account, one long word.
 func (d desk) looksInArabic(who blackbox.Account, reason string) {
 	tab := d.Tab
-	d.t.Helper()
 	fromChip(tab, "language-ar")
 	tab.Until(`document.documentElement.dir === 'rtl'`)
 	goTo(tab, "/users")

@@ -19,7 +19,7 @@ func TestDrainFinishesOpenRequests(t *testing.T) {
 		n := s.Start()
 		demo := s.Seeded("user")
 		n.Ok(t, "GET", "/health/ready", nil, nil)
-		token, _ := n.Session(t, demo)
+		who := n.Auth(t, demo)
 		f := n.Login(t, demo)
 		code := n.Code(t, demo, "SMS")
 		sockets := []*blackbox.Socket{n.Socket(t, f), n.Socket(t, f)}
@@ -35,7 +35,7 @@ func TestDrainFinishesOpenRequests(t *testing.T) {
 			a, err := n.Try("GET", "/health/ready", nil, nil)
 			return err != nil || a.Status == 503 && a.Code() == "DRAINING"
 		})
-		if a, err := n.Try("GET", blackbox.SessionsPath, nil, blackbox.Headers{"x-auth": token}); err == nil {
+		if a, err := n.Try("GET", blackbox.SessionsPath, nil, who); err == nil {
 			a.Is(t, 503, "DRAINING")
 		}
 		p := <-poll
@@ -48,7 +48,7 @@ func TestDrainFinishesOpenRequests(t *testing.T) {
 		}
 
 		n = s.Start()
-		n.Ok(t, "GET", blackbox.SessionsPath, nil, blackbox.Headers{"x-auth": token})
+		n.Ok(t, "GET", blackbox.SessionsPath, nil, who)
 		n.Complete(t, f, f.Method(t, "SMS"), code).Is(t, 200, "")
 	})
 }
@@ -121,13 +121,20 @@ func TestTwoProcessesStartOnEmptyDatabase(t *testing.T) {
 				s.Dir = other
 			}
 			b.Ok(t, "GET", blackbox.SessionsPath, nil, a.Auth(t, s.Seeded("user")))
-			// A challenge that one process started is completed at the other, once.
+			// A challenge that one process started and has read is completed at the other, once. The first one tells its
+			// callers.
 			demo := s.Seeded("user")
 			f := a.Login(t, demo)
+			a.Result(t, f).Is(t, 409, "CHALLENGE_NOT_COMPLETED")
+			waiting := blackbox.LongPoll(a, f)
 			sms, code := f.Method(t, "SMS"), a.Code(t, demo, "SMS")
 			final := b.Complete(t, f, sms, code).Is(t, 200, "")
 			blackbox.SameOutcome(t, final, a.Complete(t, f, sms, code))
 			blackbox.SameOutcome(t, final, a.Result(t, f))
+			blackbox.SameOutcome(t, final, (<-waiting).Answer)
+			socket := a.Socket(t, f)
+			socket.Expect(f, "LOGIN", "METHOD_COMPLETE")
+			socket.Expect(f, "LOGIN", "ACTION_COMPLETE")
 		})
 	}
 }

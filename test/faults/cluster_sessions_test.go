@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -28,26 +27,19 @@ func at(t testing.TB, k *blackbox.Keyed, n *blackbox.Node, method, path string) 
 
 // everywhere sends one request to every node at once, twice, and counts the successes. Any other answer is a refusal of
 // the proof.
-func everywhere(t *testing.T, nodes []*blackbox.Node, method, path string, h blackbox.Headers) int {
+func everywhere(t *testing.T, nodes []*blackbox.Node, method, path string, h blackbox.Headers) (won int) {
 	t.Helper()
-	var won atomic.Int32
-	var wg sync.WaitGroup
-	for _, n := range nodes {
-		for range 2 {
-			wg.Go(func() {
-				switch got, err := n.Try(method, path, nil, h); {
-				case err != nil:
-					t.Error(err)
-				case got.Status == 200:
-					won.Add(1)
-				case got.Status != 503 && got.Code() != "DPOP_INVALID":
-					t.Errorf("%s", got)
-				}
-			})
+	for _, got := range blackbox.Crowd(t, 2*len(nodes), func(i int) (blackbox.Answer, error) {
+		return nodes[i%len(nodes)].Try(method, path, nil, h)
+	}) {
+		switch {
+		case got.Status == 200:
+			won++
+		case got.Status != 503 && got.Code() != "DPOP_INVALID":
+			t.Errorf("%s", got)
 		}
 	}
-	wg.Wait()
-	return int(won.Load())
+	return won
 }
 
 // A proof is good once in the whole cluster: the database decides, so neither the node nor its death matters. A client
@@ -146,7 +138,8 @@ func TestClusterRemembersABrowser(t *testing.T) {
 	c := blackbox.ThreeNodes(t, "LIMITS_ENABLED=false", "HTTP_PUBLIC_URL="+publicURL)
 	demo := c.Seeded("user")
 	a, b, d := c.Nodes[0], c.Nodes[1], c.Nodes[2]
-	blackbox.Policy(t, a, blackbox.Admin(t, c.Site, a), "LOGIN", 1, `[["SMS"]]`, `,"remember":7`)
+	boss := blackbox.Admin(t, c.Site, a)
+	blackbox.Policy(t, a, boss, "LOGIN", 1, `[["SMS"]]`, `,"remember":7`)
 	k := &blackbox.Keyed{Key: blackbox.ECKey(t)}
 	login := func(n *blackbox.Node) blackbox.Answer {
 		k.Token = ""
@@ -154,9 +147,8 @@ func TestClusterRemembersABrowser(t *testing.T) {
 	}
 	blackbox.Until(t, blackbox.Within(5), "the policy is known everywhere", func() bool {
 		for _, n := range c.Nodes {
-			var x struct{ RememberDays int }
-			n.Ok(t, "POST", "/admin/system/mfa/explain", `{"actionCode":"LOGIN"}`, blackbox.Admin(t, c.Site, a)).Read(t, &x)
-			if x.RememberDays != 7 {
+			explained := n.Ok(t, "POST", "/admin/system/mfa/explain", `{"actionCode":"LOGIN"}`, boss)
+			if explained.At(t, "rememberDays") != "7" {
 				return false
 			}
 		}
@@ -195,41 +187,39 @@ func TestClusterAcceptsAnAssertionOnce(t *testing.T) {
 		x    string // the session that a node has answered
 	}
 	var unknown atomic.Int32 // answers that say nothing of the ticket
+	opened := func(got blackbox.Answer) (token string) {
+		switch {
+		case got.Status == 503:
+			unknown.Add(1)
+		case got.Status == 200 || got.Code() == "INVALID_CREDENTIALS":
+			return got.Header.Get("x-auth")
+		default:
+			t.Errorf("%s", got)
+		}
+		return ""
+	}
 	try := func(n *blackbox.Node, l login) (token string, err error) {
 		got, err := n.Try("POST", "/auth/login", l.body, nil)
-		if err != nil || got.Status == 503 {
-			unknown.Add(1)
+		if err != nil {
 			return "", err
 		}
-		if got.Status == 200 || got.Code() == "INVALID_CREDENTIALS" {
-			return got.Header.Get("x-auth"), nil
-		}
-		t.Errorf("%s", got)
-		return "", nil
+		return opened(got), nil
 	}
 	prepare := func(n *blackbox.Node) login {
 		p.N = n
 		options, ticket := p.Options(t)
 		return login{body: json.RawMessage(fmt.Sprintf(`{"ticket":%q,"assertion":%s}`, ticket, p.Get(t, options)))}
 	}
-	once := func(nodes []*blackbox.Node, l login) int {
-		var mu sync.Mutex
-		var wg sync.WaitGroup
-		opened := 0
-		for _, n := range slices.Concat(nodes, nodes) {
-			wg.Go(func() {
-				x, err := try(n, l)
-				mu.Lock()
-				defer mu.Unlock()
-				if err != nil {
-					t.Error(err)
-				} else if x != "" {
-					opened++
-				}
-			})
+	once := func(nodes []*blackbox.Node, l login) (sessions int) {
+		t.Helper()
+		for _, got := range blackbox.Crowd(t, 2*len(nodes), func(i int) (blackbox.Answer, error) {
+			return nodes[i%len(nodes)].Try("POST", "/auth/login", l.body, nil)
+		}) {
+			if opened(got) != "" {
+				sessions++
+			}
 		}
-		wg.Wait()
-		return opened
+		return sessions
 	}
 	for _, n := range c.Nodes {
 		blackbox.Until(t, blackbox.Within(5), "the policy is known at the node", func() bool {
@@ -242,12 +232,12 @@ func TestClusterAcceptsAnAssertionOnce(t *testing.T) {
 		t.Helper()
 		for spent := 0; ; spent++ {
 			unknown.Store(0)
-			opened := once(nodes, l)
-			if opened == 1 {
+			sessions := once(nodes, l)
+			if sessions == 1 {
 				return
 			}
-			if opened > 1 || unknown.Load() == 0 || spent == 5 {
-				t.Fatalf("one ticket opened %d sessions, %d answers were 503", opened, unknown.Load())
+			if sessions > 1 || unknown.Load() == 0 || spent == 5 {
+				t.Fatalf("one ticket opened %d sessions, %d answers were 503", sessions, unknown.Load())
 			}
 			l = prepare(nodes[0])
 		}
@@ -280,13 +270,13 @@ func TestClusterAcceptsAnAssertionOnce(t *testing.T) {
 	c.Forget(d)
 	answered := 0
 	for _, l := range tickets {
-		opened := once([]*blackbox.Node{a, b}, l)
+		sessions := once([]*blackbox.Node{a, b}, l)
 		if l.x != "" {
 			answered++
 			a.Ok(t, "GET", blackbox.SessionsPath, nil, blackbox.Headers{"x-auth": l.x})
 		}
-		if opened > 1 || opened == 1 && l.x != "" {
-			t.Errorf("a ticket opened %d sessions after the answer %q", opened, l.x)
+		if sessions > 1 || sessions == 1 && l.x != "" {
+			t.Errorf("a ticket opened %d sessions after the answer %q", sessions, l.x)
 		}
 	}
 	if answered < 20 {

@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -8,8 +9,36 @@ import (
 	"testing"
 	"time"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
+	"castellan/internal/porttest"
 )
+
+// clusterState is the state of a cluster, as a node shows it to administrators.
+type clusterState struct {
+	Node    string
+	Belongs bool
+	Members []struct {
+		Version, Address string
+		Share            float64
+		SilentMs         int
+		Limits           *struct{ Owned, Replica, Unsettled int }
+	}
+	Activations       map[string]int
+	Moved, HandedOver *int
+	Lapses            int
+	Pauses            []struct {
+		Member   string
+		LastedMs int
+	}
+}
+
+func stateAt(t *testing.T, n *blackbox.Node, boss blackbox.Headers) clusterState {
+	t.Helper()
+	var a struct{ Data clusterState }
+	n.Ok(t, "GET", "/admin/cluster", nil, boss).Read(t, &a)
+	return a.Data
+}
 
 // A client reaches its challenge, its socket events and its sessions from any node, whichever node owns them.
 func TestClusterServesFromAnyNode(t *testing.T) {
@@ -17,17 +46,11 @@ func TestClusterServesFromAnyNode(t *testing.T) {
 	c := blackbox.ThreeNodes(t, "LIMITS_ENABLED=false")
 	demo := c.Seeded("user")
 	boss := blackbox.Admin(t, c.Site, c.Nodes[0])
-	var seen struct {
-		Data struct {
-			Belongs bool
-			Members []struct{ Share float64 }
-		}
-	}
-	c.Nodes[1].Ok(t, "GET", "/admin/cluster", nil, boss).Read(t, &seen)
-	if !seen.Data.Belongs || len(seen.Data.Members) != 3 {
+	seen := stateAt(t, c.Nodes[1], boss)
+	if !seen.Belongs || len(seen.Members) != 3 {
 		t.Errorf("%+v", seen)
 	}
-	for _, m := range seen.Data.Members {
+	for _, m := range seen.Members {
 		if m.Share < 0.28 || m.Share > 0.39 {
 			t.Errorf("a share of %v", m.Share)
 		}
@@ -52,9 +75,7 @@ func TestClusterServesFromAnyNode(t *testing.T) {
 		b.Ok(t, "GET", blackbox.SessionsPath, nil, token)
 		a.Ok(t, "POST", "/auth/logout", nil, token)
 		a.Do(t, "GET", blackbox.SessionsPath, nil, token).Is(t, 401, "TOKEN_REVOKED")
-		blackbox.Until(t, blackbox.Within(1), "the session has ended everywhere", func() bool {
-			return d.Do(t, "GET", blackbox.SessionsPath, nil, token).Code() == "TOKEN_REVOKED"
-		})
+		d.Awaits(t, blackbox.Within(1), 401, "GET", blackbox.SessionsPath, nil, token)
 	}
 }
 
@@ -129,38 +150,20 @@ func TestClusterStatusShowsMembersAndMoves(t *testing.T) {
 	c := blackbox.NewSite(t, "postgres").Set("LIMITS_ENABLED=false").Cluster()
 	first := c.Join()
 	boss, demo := blackbox.Admin(t, c.Site, first), c.Seeded("user")
-	type status struct {
-		Data struct {
-			Node    string
-			Belongs bool
-			Members []struct {
-				Version, Address string
-				Limits           *struct{ Owned, Replica, Unsettled int }
-			}
-			Activations map[string]int
-			Moved       *int
-			HandedOver  *int
-		}
-	}
-	look := func(n *blackbox.Node) (s status) {
-		n.Ok(t, "GET", "/admin/cluster", nil, boss).Read(t, &s)
-		return s
-	}
+	look := func(n *blackbox.Node) clusterState { t.Helper(); return stateAt(t, n, boss) }
 	var open []blackbox.Flow
 	for range 5 {
 		f := first.Login(t, demo)
 		first.Complete(t, f, f.Method(t, "SMS"), blackbox.WrongFor(first.Code(t, demo, "SMS"))) // its owner is active
 		open = append(open, f)
 	}
-	if s := look(first); s.Data.Activations["challenge"] < 5 || s.Data.Activations["user"] < 1 || s.Data.Node == "" ||
-		!s.Data.Belongs ||
-		len(s.Data.Members) != 1 ||
-		s.Data.Members[0].Version == "" {
+	if s := look(first); s.Activations["challenge"] < 5 || s.Activations["user"] < 1 || s.Node == "" ||
+		!s.Belongs || len(s.Members) != 1 || s.Members[0].Version == "" {
 		t.Errorf("a cluster of one: %+v", s)
 	}
 	second := c.Join()
 	blackbox.Until(t, blackbox.Within(20), "both see each other",
-		func() bool { return len(look(first).Data.Members) == 2 && len(look(second).Data.Members) == 2 })
+		func() bool { return len(look(first).Members) == 2 && len(look(second).Members) == 2 })
 	for _, f := range open { // by now half of them live on the second node
 		second.Complete(t, f, f.Method(t, "SMS"), "000000")
 	}
@@ -169,12 +172,12 @@ func TestClusterStatusShowsMembersAndMoves(t *testing.T) {
 		second.Complete(t, f, f.Method(t, "SMS"), blackbox.WrongFor(second.Code(t, demo, "SMS")))
 	}
 	a, b := look(first), look(second)
-	if a.Data.Moved == nil || b.Data.Moved == nil || *b.Data.Moved == 0 || a.Data.HandedOver == nil {
+	if a.Moved == nil || b.Moved == nil || *b.Moved == 0 || a.HandedOver == nil {
 		t.Errorf("after a join: %+v and %+v", a, b)
 	}
 	blackbox.Until(t, blackbox.Within(20), "the shards of rate limits are settled", func() bool {
 		owned, replicas, unsettled := 0, 0, 0
-		for _, m := range look(second).Data.Members {
+		for _, m := range look(second).Members {
 			if m.Limits == nil {
 				return false
 			}
@@ -193,61 +196,20 @@ func TestClusterStatusShowsMembersAndMoves(t *testing.T) {
 	}
 }
 
-// Two processes share a database without a cluster. A challenge that was completed at one is complete at the
-// other, even if the other read it before.
-func TestTwoProcessesWithoutClusterShareChallenges(t *testing.T) {
-	t.Parallel()
-	s := blackbox.NewSite(t, "postgres")
-	a, b := s.Start(), s.Start()
-	demo := s.Seeded("user")
-	f := a.Login(t, demo)
-	a.Result(t, f).Is(t, 409, "CHALLENGE_NOT_COMPLETED")
-	waiting := make(chan blackbox.Answer, 1)
-	go func() {
-		got, _ := a.Try("GET", blackbox.ResultPath, nil, blackbox.Headers{"p-auth": f.PAuth, "Prefer": "wait=2"})
-		waiting <- got
-	}()
-	final := b.Complete(t, f, f.Method(t, "SMS"), b.Code(t, demo, "SMS")).Is(t, 200, "")
-	token := blackbox.CheckFinal(t, f, final)
-	for door, got := range map[string]blackbox.Answer{"asked": a.Result(t, f), "waited": <-waiting} {
-		if got.Status != 200 || got.Header.Get("x-auth") != token {
-			t.Errorf("%s: %s", door, got)
-		}
-	}
-	socket := a.Socket(t, f)
-	socket.Expect(f, "LOGIN", "METHOD_COMPLETE")
-	socket.Expect(f, "LOGIN", "ACTION_COMPLETE")
-}
-
 // A stopped node is seen while it is silent, and leaves a trace on the others and on itself. The command that shows the
-// cluster does not wait for it.
+// cluster does not wait for it. A node whose membership no other node confirms is not ready, and names the lease.
 func TestPausesAreShown(t *testing.T) {
 	t.Parallel()
 	c := blackbox.NewSite(t, "postgres").Set("LIMITS_ENABLED=false", "LOG_LEVEL=info").Cluster()
-	asked, frozen, third := c.Join(), c.Join(), c.Join()
+	addr := porttest.Free(t)
+	asked, frozen, third := c.Join("METRICS_ADDR="+addr), c.Join(), c.Join()
 	blackbox.Whole(t, c)
+	asked.Awaits(t, blackbox.Within(5), 200, "GET", "/health/ready", nil, nil)
 	boss := blackbox.Admin(t, c.Site, asked)
-	type status struct {
-		Data struct {
-			Node    string
-			Lapses  int
-			Members []struct {
-				Address  string
-				SilentMs int
-			}
-			Pauses []struct {
-				Member   string
-				LastedMs int
-			}
-		}
-	}
-	look := func(n *blackbox.Node) (s status) {
-		n.Ok(t, "GET", "/admin/cluster", nil, boss).Read(t, &s)
-		return s
-	}
-	id := look(frozen).Data.Node
+	look := func(n *blackbox.Node) clusterState { t.Helper(); return stateAt(t, n, boss) }
+	id := look(frozen).Node
 	silent := func(n *blackbox.Node) bool {
-		for _, m := range look(n).Data.Members {
+		for _, m := range look(n).Members {
 			if m.SilentMs > 0 {
 				return m.Address == frozen.Actors
 			}
@@ -266,9 +228,9 @@ func TestPausesAreShown(t *testing.T) {
 	for _, n := range c.Nodes {
 		blackbox.Until(t, blackbox.Within(20), "the pause is shown", func() bool {
 			s := look(n)
-			for _, p := range s.Data.Pauses {
+			for _, p := range s.Pauses {
 				if p.Member == id && p.LastedMs > 500 {
-					return n != frozen || s.Data.Lapses > 0
+					return n != frozen || s.Lapses > 0
 				}
 			}
 			return false
@@ -284,4 +246,13 @@ func TestPausesAreShown(t *testing.T) {
 	if _, pauses, _ := strings.Cut(got.Out, "last pauses as "); !strings.Contains(pauses, id+"  silent for ") {
 		t.Errorf("cluster status after a pause:\n%s", got.Out)
 	}
+	frozen.Freeze()
+	third.Freeze()
+	blackbox.Until(t, blackbox.Within(5), "not ready, because of the lease", func() bool {
+		return storetest.Value(asked.Try("GET", "/health/ready", nil, nil))(t).Status == http.StatusServiceUnavailable &&
+			blackbox.Value(blackbox.Scrape(t, addr), "castellan_not_ready", "cause=lease") == 1
+	})
+	frozen.Thaw()
+	third.Thaw()
+	asked.Awaits(t, blackbox.Within(20), 200, "GET", "/health/ready", nil, nil)
 }

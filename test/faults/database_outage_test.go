@@ -244,7 +244,7 @@ func TestFaultsPromotions(t *testing.T) {
 				}
 				time.Sleep(20 * time.Millisecond)
 			}
-			blackbox.Until(t, blackbox.Within(1), "ready while it serves", func() bool { return ready(n) == http.StatusOK })
+			n.Awaits(t, blackbox.Within(1), 200, "GET", "/health/ready", nil, nil)
 		}
 		// The old primary waits for no standby, and would take writes.
 		storetest.Must(t, primary.Alone())

@@ -230,10 +230,8 @@ func callers(t *testing.T, c *limiting, nodes []*blackbox.Node, key string,
 // A service gets exactly its limit while a node is killed (D-WAF-21). After a reset it gets exactly its limit again, on
 // every node, also if a node that keeps counters is killed 10 ms after the answer (D-WAF-20).
 func limitsOfService(t *testing.T, c *limiting, boss blackbox.Headers) {
-	t.Helper()
-	var made struct{ Data struct{ Key string } }
 	n := c.Nodes[0]
-	n.Ok(t, "POST", "/admin/service-keys", `{"name":"shop","role":"admin"}`, boss).Read(t, &made)
+	key := n.Ok(t, "POST", "/admin/service-keys", `{"name":"shop","role":"admin"}`, boss).At(t, "data", "key")
 	blackbox.Rule(t, n, boss, "orders", "rate_limit", map[string]any{"period": (10 * time.Minute).Milliseconds(),
 		"limit": exactLimit, "appId": "shop", "targetEntityType": "USER_ID", "targetResources": []string{"LIMIT orders"}})
 	kill := func() {
@@ -257,7 +255,7 @@ func limitsOfService(t *testing.T, c *limiting, boss blackbox.Headers) {
 		}
 	}
 	nodes := whole()
-	admitted, by := callers(t, c, nodes, made.Data.Key, kill)
+	admitted, by := callers(t, c, nodes, key, kill)
 	check("a kill", admitted, by, len(nodes))
 	nodes = whole()
 	var all sync.WaitGroup
@@ -270,7 +268,7 @@ func limitsOfService(t *testing.T, c *limiting, boss blackbox.Headers) {
 	all.Wait()
 	time.Sleep(10 * time.Millisecond)
 	kill()
-	admitted, by = callers(t, c, nodes, made.Data.Key, func() {})
+	admitted, by = callers(t, c, nodes, key, func() {})
 	check("a reset and a kill", admitted, by, len(nodes))
 }
 

@@ -27,7 +27,7 @@ func TestFaultsHostileFilesAreRefused(t *testing.T) {
 	s := blackbox.NewSite(t, "sqlite").UsualHeap().Set("LIMITS_ENABLED=false", "LOG_LEVEL=info")
 	n := s.Start()
 	boss, user := blackbox.Admin(t, s, n), s.AddUser("user")
-	raw, _ := n.Session(t, user)
+	owner := n.Auth(t, user)
 	type attack struct {
 		name, path string
 		body       map[string]any
@@ -43,7 +43,7 @@ func TestFaultsHostileFilesAreRefused(t *testing.T) {
 		}
 		all = append(all,
 			attack{name, "/document/upload-document",
-				map[string]any{"base64Data": f, "fileName": "a.png", "description": "d"}, blackbox.Headers{"x-auth": raw}},
+				map[string]any{"base64Data": f, "fileName": "a.png", "description": "d"}, owner},
 			attack{name, "/admin/save-document",
 				map[string]any{"base64String": f, "documentName": "a.png", "userId": user.ID, "type": 1}, boss})
 	}

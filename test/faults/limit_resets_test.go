@@ -33,9 +33,8 @@ const (
 func TestFaultsResetsHoldWhileTheirNodesAreKilled(t *testing.T) {
 	c := blackbox.ThreeNodes(t, "LIMITS_ENABLED=false")
 	boss := blackbox.Admin(t, c.Site, c.Nodes[0])
-	var key struct{ Data struct{ Key string } }
-	c.Nodes[0].Ok(t, "POST", "/admin/service-keys", `{"name":"shop","role":"admin"}`, boss).Read(t, &key)
-	shop := blackbox.Headers{"service-auth": key.Data.Key}
+	made := c.Nodes[0].Ok(t, "POST", "/admin/service-keys", `{"name":"shop","role":"admin"}`, boss)
+	shop := blackbox.Headers{"service-auth": made.At(t, "data", "key")}
 	blackbox.Rule(t, c.Nodes[0], boss, "resets", "rate_limit", map[string]any{"period": time.Hour.Milliseconds(),
 		"limit": resetLimit, "appId": "shop", "targetEntityType": "USER_ID", "targetResources": []string{"LIMIT resets"}})
 	for round, role := range []string{"owner", "replica", "owner", "replica"} {
@@ -137,7 +136,6 @@ func reset(t *testing.T, n *blackbox.Node, body string, boss blackbox.Headers, k
 // admittedOf counts the admitted requests of an entity until every node refuses it. A refusal from a cache of before
 // the reset ends within a second.
 func admittedOf(t *testing.T, nodes []*blackbox.Node, entity string, shop blackbox.Headers) (admitted int) {
-	t.Helper()
 	body := fmt.Sprintf(`{"rule":"resets","entity":%q}`, entity)
 	refused := map[*blackbox.Node]bool{}
 	end := time.Now().Add(blackbox.Within(60))

@@ -42,11 +42,10 @@ var replaysOfPaths = []replay{
 	}, nil},
 	{"CVE-2026-15573", "Keycloak: a trailing slash, or ;x=1, bypassed the rules of a path",
 		func(t *testing.T, s stage) {
-			targets := []string{blackbox.KeysPath + "/", blackbox.KeysPath + "//", blackbox.KeysPath + ";x=1",
-				blackbox.KeysPath +
-					";", blackbox.KeysPath + "/.",
-				blackbox.KeysPath + "/./",
-				blackbox.KeysPath + "/;", strings.ToUpper(blackbox.KeysPath)}
+			targets := []string{strings.ToUpper(blackbox.KeysPath)}
+			for _, tail := range []string{"/", "//", ";x=1", ";", "/.", "/./", "/;"} {
+				targets = append(targets, blackbox.KeysPath+tail)
+			}
 			unserved(t, s.banned(), targets)
 			unserved(t, s.Place, targets) // nor is it served to other clients
 			storetest.Equal(t, s.RawStatus(blackbox.KeysPath), "200", "the path itself")
@@ -62,9 +61,8 @@ var replaysOfPaths = []replay{
 	{"CVE-2025-29914", "Coraza: the first part of a path beginning with // was parsed as a host",
 		func(t *testing.T, s stage) {
 			unserved(t, s.banned(), []string{"//localhost" + blackbox.KeysPath, "//x" + blackbox.KeysPath,
-				"/" + blackbox.KeysPath,
-				"///x/../" + blackbox.KeysPath,
-				"//user@host" + blackbox.KeysPath, "/x/.." + blackbox.KeysPath})
+				"/" + blackbox.KeysPath, "///x/../" + blackbox.KeysPath, "//user@host" + blackbox.KeysPath,
+				"/x/.." + blackbox.KeysPath})
 			storetest.Equal(t, s.RawStatus(blackbox.KeysPath), "200", "the path itself, from elsewhere")
 		}, nil},
 	{"CVE-2025-54576", "oauth2-proxy: a public path in the query made any path public", func(t *testing.T, s stage) {
@@ -78,8 +76,7 @@ var replaysOfPaths = []replay{
 	}, nil},
 	{"CVE-2026-41059", "oauth2-proxy: a # followed by a public path made any path public", func(t *testing.T, s stage) {
 		unserved(t, s.banned(), []string{blackbox.KeysPath + "#/health/live", blackbox.KeysPath + "%23/health/live",
-			blackbox.KeysPath + "#",
-			"/health/live#" + blackbox.KeysPath})
+			blackbox.KeysPath + "#", "/health/live#" + blackbox.KeysPath})
 		for _, target := range []string{blackbox.RulesPath + "#/health/live", blackbox.RulesPath + "%23/health/live"} {
 			if got := s.RawStatus(target); got != "400" && got != "404" && got != "401" {
 				t.Errorf("%s is answered %s", target, got)
@@ -194,8 +191,7 @@ var replaysOfProxies = []replay{
 		func(t *testing.T, s stage) {
 			p := s.banned()
 			for _, name := range []string{"X-Forwarded-Uri", "X-Original-Url", "X-Rewrite-Url", "X-Forwarded-Path",
-				"X-Original-Uri",
-				"X-Forwarded-Prefix"} {
+				"X-Original-Uri", "X-Forwarded-Prefix"} {
 				h := blackbox.Headers{name: "/health/live"}
 				p.Ask("GET", blackbox.KeysPath, nil, h).Is(t, 403, "ACCESS_DENIED")
 				s.Ask("GET", blackbox.RulesPath, nil, h).Is(t, 401, "UNAUTHENTICATED")

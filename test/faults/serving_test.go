@@ -57,10 +57,7 @@ func TestFullDisk(t *testing.T) {
 		t.Error("the log does not name the disk")
 	}
 	limit(former.Cur)
-	blackbox.Until(t, 5*time.Second, "ready again", func() bool {
-		got, err := n.Try("GET", "/health/ready", nil, nil)
-		return err == nil && got.Status == http.StatusOK
-	})
+	n.Awaits(t, 5*time.Second, 200, "GET", "/health/ready", nil, nil)
 	n.Login(t, who)
 }
 
@@ -172,33 +169,8 @@ func TestRefusalsOfTheDatabaseAre503(t *testing.T) {
 			t.Errorf("%s: nothing was refused", c.begin[0])
 		}
 		boss.Exec(c.end)
-		blackbox.Until(t, blackbox.Within(5), "served again", func() bool {
-			got, err := n.Try("POST", "/auth/login", blackbox.LoginBody(who), nil)
-			return err == nil && got.Status == http.StatusOK
-		})
+		n.Awaits(t, blackbox.Within(5), 200, "POST", "/auth/login", blackbox.LoginBody(who), nil)
 	}
-}
-
-// A node whose membership no other node confirms is not ready, and names the lease.
-func TestNodeWithoutLeaseIsNotReady(t *testing.T) {
-	t.Parallel()
-	c := blackbox.NewSite(t, "postgres").Cluster()
-	addr := porttest.Free(t)
-	n, x, y := c.Join("METRICS_ADDR="+addr), c.Join(), c.Join()
-	blackbox.Whole(t, c)
-	status := func() int {
-		return storetest.Value(n.Try("GET", "/health/ready", nil, nil))(t).Status
-	}
-	blackbox.Until(t, blackbox.Within(5), "ready", func() bool { return status() == http.StatusOK })
-	x.Freeze()
-	y.Freeze()
-	blackbox.Until(t, blackbox.Within(5), "not ready, because of the lease", func() bool {
-		return status() == http.StatusServiceUnavailable &&
-			blackbox.Value(blackbox.Scrape(t, addr), "castellan_not_ready", "cause=lease") == 1
-	})
-	x.Thaw()
-	y.Thaw()
-	blackbox.Until(t, blackbox.Within(20), "ready again", func() bool { return status() == http.StatusOK })
 }
 
 // Killed at any moment of its first start, the service comes up at the next one, with one set of keys and

@@ -78,12 +78,7 @@ func TestFaultsLimitsHoldWhileNodesFreeze(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := blackbox.NewSite(t, "postgres").
-				Set("LIMITS_ENABLED=false", "HTTP_TRUSTED_PROXIES=127.0.0.1", "LOG_LEVEL=info").Cluster()
-			for range 3 {
-				c.Join()
-			}
-			blackbox.Whole(t, c)
+			c := blackbox.ThreeNodes(t, "LIMITS_ENABLED=false", "HTTP_TRUSTED_PROXIES=127.0.0.1", "LOG_LEVEL=info")
 			boss := blackbox.Admin(t, c.Site, c.Nodes[0])
 			blackbox.Rule(t, c.Nodes[0], boss, "exact", "rate_limit", map[string]any{"period": exactPeriod.Milliseconds(),
 				"limit": exactLimit, "targetResources": []string{"GET " + blackbox.KeysPath}})

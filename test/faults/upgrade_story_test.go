@@ -134,11 +134,10 @@ func (p *platform) story(t *testing.T, n *blackbox.Node) {
 	n.Ok(t, "POST", "/integration/deposits", deposit, p.wallet)
 	deposit["senderInfo"] = map[string]string{"name": "Ada Lovelace"}
 	n.Ok(t, "POST", "/integration/deposits", deposit, p.wallet)
-	var made struct{ Data struct{ ID string } }
-	n.Ok(t, "POST", withdrawalsPath, withdrawal(name, a), p.wallet).Read(t, &made)
+	made := n.Ok(t, "POST", withdrawalsPath, withdrawal(name, a), p.wallet).At(t, "data", "id")
 	for _, step := range []string{`{"status":"processing"}`, `{"status":"sent","txId":"` + name + `"}`,
 		`{"status":"finalized"}`} {
-		n.Ok(t, "PATCH", withdrawalsPath+"/"+made.Data.ID, step, p.wallet)
+		n.Ok(t, "PATCH", withdrawalsPath+"/"+made, step, p.wallet)
 	}
 	storetest.Contains(t, string(n.Ok(t, "GET", "/user/asset", nil, who).Body), "0.99999", name, "the balance")
 	for _, path := range lists {

@@ -98,14 +98,9 @@ func (r *rolling) prepare(t *testing.T) *blackbox.Keyed {
 	r.caravan = newCaravan(t, r.Site, 3, r.Nodes...)
 	blackbox.Rule(t, n, boss, "exact", "rate_limit", map[string]any{"period": upgradePeriod.Milliseconds(),
 		"limit": upgradeLimit, "targetResources": []string{"GET " + blackbox.KeysPath}})
-	blackbox.Until(t, blackbox.Within(10), "the key on every node", func() bool {
-		for _, n := range r.Nodes {
-			if n.Do(t, "GET", "/integration/events", nil, r.wallet).Status != http.StatusOK {
-				return false
-			}
-		}
-		return true
-	})
+	for _, n := range r.Nodes {
+		n.Awaits(t, blackbox.Within(10), 200, "GET", "/integration/events", nil, r.wallet)
+	}
 	return k
 }
 
@@ -246,10 +241,9 @@ func (r *rolling) settled(t *testing.T) {
 	r.Has(len(r.requested)+r.stories, "withdrawal_queue")
 	ids := map[string]bool{}
 	for external, id := range r.requested {
-		var is struct{ Data struct{ ID, Status string } }
-		r.Nodes[0].Ok(t, "POST", withdrawalsPath, withdrawal(external, r.payer), r.wallet).Read(t, &is)
-		if is.Data.ID != id || is.Data.Status != "processing" || ids[id] {
-			t.Errorf("the withdrawal %s is %+v, want %s", external, is.Data, id)
+		is := r.Nodes[0].Ok(t, "POST", withdrawalsPath, withdrawal(external, r.payer), r.wallet)
+		if is.At(t, "data", "id") != id || is.At(t, "data", "status") != "processing" || ids[id] {
+			t.Errorf("the withdrawal %s is %s, want %s", external, is, id)
 		}
 		ids[id] = true
 	}

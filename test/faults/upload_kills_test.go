@@ -305,12 +305,7 @@ func TestFaultsBroadcastSendsOnce(t *testing.T) {
 					n = s.Start()
 				}
 				box.Slow(0)
-				var j blackbox.AJob
-				blackbox.Until(t, blackbox.Within(90), "the job over", func() bool {
-					var ok bool
-					j, ok = m.At(n)
-					return ok && j.Over()
-				})
+				j := m.Over(n, blackbox.Within(90))
 				got := map[string]int{}
 				for _, d := range box.Deliveries() {
 					if d.To == s.Seeded("admin").Mail { // a notice of the authenticator above

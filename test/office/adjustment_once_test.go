@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"sync"
 	"testing"
 	"time"
 
@@ -34,22 +33,17 @@ func TestFaultsAdjustmentIsBookedOnce(t *testing.T) {
 // adjustOnce sends adjustments under one unique id, kills the service while they are under way, and repeats
 // them until all are answered.
 func (b *bank) adjustOnce(t *testing.T, uniqueID string, same bool) {
-	t.Helper()
-	var answers [adjusters]blackbox.Answer
-	var errs [adjusters]error
+	var answers []blackbox.Answer
+	var errs []error
 	send := func() {
-		var all sync.WaitGroup
-		for i := range adjusters {
+		answers, errs = blackbox.TryCrowd(adjusters, func(i int) (blackbox.Answer, error) {
 			n := int64(1)
 			if !same {
 				n += int64(i)
 			}
-			all.Go(func() {
-				answers[i], errs[i] = b.server.Load().Try("POST", blackbox.AdjustPath, map[string]any{"userId": b.users[0].ID,
-					"currencyCode": "BTC", "networkCode": "BTC", "amount": coins(n), "type": "C", "uniqueId": uniqueID}, b.boss)
-			})
-		}
-		all.Wait()
+			return b.server.Load().Try("POST", blackbox.AdjustPath, map[string]any{"userId": b.users[0].ID,
+				"currencyCode": "BTC", "networkCode": "BTC", "amount": coins(n), "type": "C", "uniqueId": uniqueID}, b.boss)
+		})
 	}
 	killed := make(chan struct{})
 	go func() {

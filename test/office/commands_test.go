@@ -170,48 +170,36 @@ func TestJobCommandsCancelAndRetry(t *testing.T) {
 	})
 }
 
-// A new installation has two contracts. The command line adds others, once each and audited (D-CON-01).
-func TestContractCommand(t *testing.T) {
+// A new installation has two contracts. The command line adds others and applications of companies, each once and
+// audited (D-CON-01, section 4.20 of the interface).
+func TestRecordCommands(t *testing.T) {
 	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		for _, c := range []struct {
 			args []string
 			code int
 			out  string
 		}{
-			{[]string{"add", "SALES", "Distance sales", "--version", "2026-1", "--passive"}, 0, "3\n"},
-			{[]string{"add", "SALES", "Again"}, 1, ""},
-			{[]string{"add", "sales", "x"}, 1, ""},
-			{[]string{"add", "EMPTY", ""}, 1, ""},
-			{[]string{"list"}, 0, "1\tTERMS_OF_USE\t-\tTerms of use\n2\tPRIVACY\t-\tPrivacy notice\n" +
+			{[]string{"contract", "add", "SALES", "Distance sales", "--version", "2026-1", "--passive"}, 0, "3\n"},
+			{[]string{"contract", "add", "SALES", "Again"}, 1, ""},
+			{[]string{"contract", "add", "sales", "x"}, 1, ""},
+			{[]string{"contract", "add", "EMPTY", ""}, 1, ""},
+			{[]string{"contract", "list"}, 0, "1\tTERMS_OF_USE\t-\tTerms of use\n2\tPRIVACY\t-\tPrivacy notice\n" +
 				"3\tSALES\t2026-1\tDistance sales\n"},
+			{[]string{"corporate", "add", "Acme A.Ş.", "1234567890", "--status", "APPROVED"}, 0, "1\n"},
+			{[]string{"corporate", "add", " ", "1"}, 1, ""},
 		} {
-			got := s.Command("", append([]string{"contract"}, c.args...)...)
+			got := s.Command("", c.args...)
 			if got.Code != c.code || got.Out != c.out || c.code != 0 && got.ErrOut == "" {
-				t.Errorf("contract %q: exit %d, %s%s", c.args, got.Code, got.Out, got.ErrOut)
+				t.Errorf("%q: exit %d, %s%s", c.args, got.Code, got.Out, got.ErrOut)
 			}
 		}
 		for clause, want := range map[string]int{
 			"contract WHERE active": 2,
-			"audit WHERE action = 'CONTRACT_ADD' AND actor_id = 'operator' AND target = 'SALES'": 1,
+			"corporate_application WHERE status = 'APPROVED' AND tax_number = '1234567890'":               1,
+			"audit WHERE action = 'CONTRACT_ADD' AND actor_id = 'operator' AND target = 'SALES'":          1,
+			"audit WHERE action = 'CORPORATE_APPLICATION_ADD' AND actor_id = 'operator' AND target = '1'": 1,
 		} {
 			s.Has(want, clause)
-		}
-	})
-}
-
-// Operators add applications of companies, and each is audited (section 4.20 of the interface).
-func TestCorporateApplications(t *testing.T) {
-	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
-		for out, args := range map[string][]string{"1\n": {"Acme A.Ş.", "1234567890", "--status", "APPROVED"},
-			"": {" ", "1"}} {
-			got := s.Command("", append([]string{"corporate", "add"}, args...)...)
-			if got.Out != out || (got.Code == 0) != (out != "") {
-				t.Errorf("corporate add %q: exit %d, %s%s", args, got.Code, got.Out, got.ErrOut)
-			}
-		}
-		for _, clause := range []string{"corporate_application WHERE status = 'APPROVED' AND tax_number = '1234567890'",
-			"audit WHERE action = 'CORPORATE_APPLICATION_ADD' AND actor_id = 'operator' AND target = '1'"} {
-			s.Has(1, clause)
 		}
 	})
 }
@@ -250,7 +238,7 @@ func TestReopenKYC(t *testing.T) {
 	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		me := s.AddUser("user")
-		token, _ := n.Session(t, me)
+		who := n.Auth(t, me)
 		state := func() string { t.Helper(); return s.Text("SELECT kyc_confirm FROM users WHERE id = '" + me.ID + "'") }
 		reopen := func(exit int) {
 			t.Helper()
@@ -265,7 +253,7 @@ func TestReopenKYC(t *testing.T) {
 		reject()
 		n.Ok(t, "POST", "/document/upload-document", map[string]any{"fileName": "a.pdf", "description": "another",
 			"base64Data": base64.StdEncoding.EncodeToString([]byte("%PDF-1.7"))},
-			blackbox.Headers{"x-auth": token, "tenant-id": "default"})
+			blackbox.Headers{"x-auth": who["x-auth"], "tenant-id": "default"})
 		storetest.Equal(t, state(), "waitingApproval", "after an upload")
 		blackbox.Until(t, blackbox.Within(5), "two audit rows", func() bool {
 			return s.Count("audit WHERE action = 'KYC_REOPEN' AND user_id = $1", me.ID) == 2

@@ -43,8 +43,7 @@ func TestDeliveryLeavesNoReadableCode(t *testing.T) {
 		secrets = append(secrets, boss.Password, smsCode, mailCode, f.PAuth, token)
 
 		who := blackbox.Headers{"x-auth": token}
-		blackbox.Until(t, blackbox.Within(1), "an administrator",
-			func() bool { return n.Do(t, "GET", blackbox.ActionsPath, nil, who).Status == 200 })
+		n.Awaits(t, blackbox.Within(1), 200, "GET", blackbox.ActionsPath, nil, who) // by then an administrator
 		blackbox.TwoMethods(t, n, who)
 		blackbox.Tune(t, n, who, "SMS", 120_000, 1)
 		f = n.Login(t, boss)
@@ -241,11 +240,9 @@ func TestDevicesAreWokenByWebhookAndWebPush(t *testing.T) {
 					t.Errorf("sent %s as %s", c.body, c.header.Get("webhook-id"))
 				}
 			case "/push":
-				var shown struct{ PublicKey string }
-				n.Ok(t, "GET", "/.well-known/vapid.json", nil, nil).Read(t, &shown)
-				h := c.header
+				key, h := n.Ok(t, "GET", "/.well-known/vapid.json", nil, nil).At(t, "publicKey"), c.header
 				if h.Get("TTL") == "" || h.Get("Urgency") != "high" || h.Get("Content-Encoding") != "aes128gcm" ||
-					!strings.HasSuffix(h.Get("Authorization"), ", k="+shown.PublicKey) || len(c.body) < 100 {
+					!strings.HasSuffix(h.Get("Authorization"), ", k="+key) || len(c.body) < 100 {
 					t.Errorf("%v, %d bytes", h, len(c.body))
 				}
 			}
@@ -254,12 +251,8 @@ func TestDevicesAreWokenByWebhookAndWebPush(t *testing.T) {
 		// A target that is gone gets one more message, and then none.
 		gone.Store(true)
 		n.Login(t, demo)
-		for deadline := time.Now().Add(blackbox.Within(10)); s.Count("device WHERE target IS NOT "+
-			"NULL") > 0; time.Sleep(10 * time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatal("the targets are still there")
-			}
-		}
+		blackbox.Until(t, blackbox.Within(10), "the targets are gone",
+			func() bool { return s.Count("device WHERE target IS NOT NULL") == 0 })
 		before := s.Count("outbox WHERE channel = 'push'")
 		n.Login(t, demo)
 		storetest.Equal(t, s.Count("outbox WHERE channel = 'push'"), before, "messages to targets that are gone")

@@ -263,7 +263,6 @@ func TestDemoContinuesAfterKill(t *testing.T) {
 
 // endTwice ends the connection of a transaction that has written, twice.
 func endTwice(t *testing.T, s *blackbox.Site, run *blackbox.Node) {
-	t.Helper()
 	for cut := range 2 {
 		blackbox.Until(t, 4*time.Minute, "a transaction that writes", func() bool {
 			if run.Ended() {

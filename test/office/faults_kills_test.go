@@ -96,7 +96,6 @@ func (b *bank) verifies() error {
 
 // settleDoubts repeats operations with an unknown result.
 func (b *bank) settleDoubts(t *testing.T) {
-	t.Helper()
 	for _, d := range b.deeds {
 		for end := time.Now().Add(blackbox.Within(10)); d.doubted && time.Now().Before(end); {
 			if err := b.ask(d); err != nil && !errors.Is(err, blackbox.ErrLost) {

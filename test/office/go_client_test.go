@@ -148,19 +148,22 @@ func TestGoClientLogsInByEveryFactor(t *testing.T) {
 }
 
 // A client with a key works on one login for longer than its tokens live, also with several requests at once and where
-// each request needs a proof. Without the key its token is not enough there.
+// each request needs a proof. Without the key its token is not enough there. It has itself remembered, and gets its
+// next session without a code.
 func TestGoClientRenewsByItsKey(t *testing.T) {
 	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		ctx := t.Context()
 		n := s.Start("LIMITS_ENABLED=false", "TOKENS_X_AUTH_TTL=5s", "SESSIONS_BIND=requests")
 		demo := s.Seeded("user")
-		link := &losing{}
+		blackbox.Policy(t, n, blackbox.Admin(t, s, n), "LOGIN", 1, `[["SMS"]]`, `,"remember":7`)
+		link, who := &losing{}, client.Credentials{Email: demo.Mail, Password: demo.Password}
 		c := storetest.Value(client.New(n.URL))(t)
 		c.HTTP, c.Key = &http.Client{Transport: link}, client.NewKey(blackbox.ECKey(t))
-		f := storetest.Value(c.Login(ctx, client.Credentials{Email: demo.Mail, Password: demo.Password}))(t)
+		f := storetest.Value(c.Login(ctx, who))(t)
 		m, _ := f.Method("SMS")
-		if o, err := f.Complete(ctx, m, n.Code(t, demo, "SMS")); err != nil || !o.Success {
-			t.Fatalf("%+v, %v", o, err)
+		o, err := f.CompleteAndRemember(ctx, m, n.Code(t, demo, "SMS"))
+		if err != nil || !o.Success || f.Completed || f.RememberDays != 7 {
+			t.Fatalf("%+v, %+v, %v", f, o, err)
 		}
 		first := c.Token
 		until := time.Now().Add(11 * time.Second)
@@ -192,6 +195,12 @@ func TestGoClientRenewsByItsKey(t *testing.T) {
 		storetest.Must(t, c.Call(ctx, "POST", "/auth/logout", nil, nil))
 		if _, err := c.RenewSession(ctx); client.CodeOf(err) != "TOKEN_REVOKED" {
 			t.Errorf("after the logout: %v", err)
+		}
+		if f, err = c.Login(ctx, who); err != nil || !f.Completed || !f.Methods[0].Completed {
+			t.Fatalf("remembered: %+v, %v", f, err)
+		}
+		if o, err := f.Wait(ctx); err != nil || o.XAuth == "" {
+			t.Errorf("remembered: %+v, %v", o, err)
 		}
 	})
 }

@@ -3,9 +3,11 @@ package office
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -81,9 +83,7 @@ type actor struct {
 func (a actor) Do(t *testing.T, method, path string, body any, more ...string) blackbox.Answer {
 	t.Helper()
 	headers := blackbox.Headers{}
-	for name, value := range a.with {
-		headers[name] = value
-	}
+	maps.Copy(headers, a.with)
 	for i := 0; i < len(more); i += 2 {
 		headers[more[i]] = more[i+1]
 	}
@@ -132,18 +132,11 @@ func newStory(t *testing.T, site *blackbox.Site, prices, rule string) *story {
 	site.Succeeds("", "rates", "import", rates)
 	boss := site.AddUser("admin")
 	s.boss = s.login(boss)
-	blackbox.Until(t, blackbox.Within(5), "an administrator on every node", func() bool {
-		for _, n := range s.nodes {
-			if n.Do(t, "GET", "/admin/roles", nil, s.boss.with).Status != 200 {
-				return false
-			}
-		}
-		return true
-	})
+	for _, n := range s.nodes { // each learns that the account is an administrator
+		n.Awaits(t, blackbox.Within(5), 200, "GET", "/admin/roles", nil, s.boss.with)
+	}
 	f := blackbox.FlowOf(t, s.boss.Do(t, "POST", "/auth/totp/setup", nil))
-	var set blackbox.TOTPOutcome
-	s.complete(f, boss, "SMS").Read(t, &set)
-	s.app = blackbox.NewAuthenticator(t, set.ExecResult.Data.Base32)
+	s.app = blackbox.NewAuthenticator(t, s.complete(f, boss, "SMS").At(t, "execResult", "data", "base32"))
 	blackbox.Role(t, s.nodes[0], s.boss.with, blackbox.Account{}, "wallet", "GET /integration/events",
 		"POST /integration/deposits", "GET /integration/withdrawals/{id}", "PATCH /integration/withdrawals/{id}")
 	s.wallet = newWallet(t, site, s.nodes[len(s.nodes)-1].URL, "wallet")
@@ -155,14 +148,9 @@ func (s *story) service(name, path string) actor {
 	s.Helper()
 	blackbox.Role(s.T, s.nodes[0], s.boss.with, blackbox.Account{}, name, "POST "+path)
 	a := actor{s, s.site.ServiceKey(name, "--role", name)}
-	blackbox.Until(s.T, blackbox.Within(2), "the key and its grant on every node", func() bool {
-		for _, n := range s.nodes {
-			if n.Do(s.T, "POST", path, `{}`, a.with).Status != 400 {
-				return false
-			}
-		}
-		return true
-	})
+	for _, n := range s.nodes { // each learns of the key and its grant
+		n.Awaits(s.T, blackbox.Within(2), 400, "POST", path, `{}`, a.with)
+	}
 	return a
 }
 
@@ -207,7 +195,6 @@ func (s *story) login(a blackbox.Account) actor {
 
 // signUp registers the customer.
 func (s *story) signUp() {
-	s.Helper()
 	s.account = blackbox.NewAccount(501)
 	body := s.node().SignUpBody(s.T, s.account)
 	f := blackbox.FlowOf(s.T, actor{s, nil}.Do(s.T, "POST", "/auth/register", body))
@@ -219,14 +206,11 @@ func (s *story) signUp() {
 
 // bringIn registers the customer through the registration page's service client. The first login is a reset.
 func (s *story) bringIn() {
-	s.Helper()
 	s.account = blackbox.NewAccount(502)
 	pages := s.service("pages", "/integration/users")
 	body := map[string]string{"externalId": "customer-1", "countryCode": s.account.Country,
 		"phoneNumber": s.account.Phone, "email": s.account.Mail, "name": "Ece"}
-	var made struct{ Data struct{ ID string } }
-	pages.Ok(s.T, "POST", "/integration/users", body).Read(s.T, &made)
-	s.account.ID = made.Data.ID
+	s.account.ID = pages.Ok(s.T, "POST", "/integration/users", body).At(s.T, "data", "id")
 	public := actor{s, nil}
 	public.Do(s.T, "POST", "/auth/register", map[string]any{"countryCode": s.account.Country,
 		"phoneNumber": s.account.Phone, "email": s.account.Mail, "name": "Ece", "password": s.account.Password,
@@ -243,7 +227,6 @@ func (s *story) bringIn() {
 
 // identify uploads the customer's documents, and the administrator approves them.
 func (s *story) identify() {
-	s.Helper()
 	for kind, name := range []string{1: "passport.png", 4: "bill.png"} {
 		if name != "" {
 			s.customer.Ok(s.T, "POST", "/document/upload-document", map[string]any{"type": kind, "fileName": name,
@@ -251,16 +234,14 @@ func (s *story) identify() {
 		}
 	}
 	of := "?userId=" + s.account.ID
-	var images struct{ DocumentID string }
-	s.boss.Ok(s.T, "GET", "/user/get-kyc-images"+of, nil).Read(s.T, &images)
+	document := s.boss.Ok(s.T, "GET", "/user/get-kyc-images"+of, nil).At(s.T, "documentId")
 	s.boss.Ok(s.T, "POST", "/user/update-kyc", map[string]any{"userId": s.account.ID, "kycConfirm": "manuelApproved",
-		"userDocumentId": []string{images.DocumentID}, "documentId": images.DocumentID})
+		"userDocumentId": []string{document}, "documentId": document})
 	s.boss.Ok(s.T, "POST", "/user/update-confirmed", map[string]any{"userId": s.account.ID,
 		"addressConfirmed": "manuelApproved"})
-	var kyc struct{ KycConfirm, AddressConfirmed string }
-	s.boss.Ok(s.T, "GET", "/admin/kyc-case"+of, nil).Read(s.T, &kyc)
-	if kyc.KycConfirm != "manuelApproved" || kyc.AddressConfirmed != "manuelApproved" {
-		s.Fatalf("the decisions are %+v", kyc)
+	kyc := s.boss.Ok(s.T, "GET", "/admin/kyc-case"+of, nil)
+	for _, decision := range []string{"kycConfirm", "addressConfirmed"} {
+		storetest.Equal(s.T, kyc.At(s.T, decision), "manuelApproved", decision)
 	}
 	s.boss.Ok(s.T, "POST", "/level/update-level", map[string]any{"userId": s.account.ID, "levelId": 1})
 }
@@ -293,16 +274,13 @@ func (s *story) deposit(amount string) {
 // address adds the cold wallet to the customer's address book.
 func (s *story) address() (id string) {
 	s.Helper()
-	var made struct{ Data struct{ ID string } }
-	s.customer.Ok(s.T, "POST", "/asset/withdrawal-addresses", map[string]string{"currencyCode": "ETH",
-		"networkCode": "ETH", "address": coldWallet, "name": "Cold wallet"}).Read(s.T, &made)
-	return made.Data.ID
+	return s.customer.Ok(s.T, "POST", "/asset/withdrawal-addresses", map[string]string{"currencyCode": "ETH",
+		"networkCode": "ETH", "address": coldWallet, "name": "Cold wallet"}).At(s.T, "data", "id")
 }
 
 // withdraw requests a withdrawal through the platform's service client, which passes on the customer's token. The
 // customer approves it with the methods that the policy requires. Repetitions start nothing else.
 func (s *story) withdraw(addressID, amount string) string {
-	s.Helper()
 	platform := s.service("platform", "/integration/withdrawals")
 	body := map[string]any{"externalId": "withdrawal-1", "userToken": s.customer.with["x-auth"], "currencyCode": "ETH",
 		"network": "ETH", "amount": json.Number(amount), "addressId": addressID}
@@ -321,26 +299,17 @@ func (s *story) withdraw(addressID, amount string) string {
 		}
 	}
 	id := withdrawn(s.T, final)
-	var again struct{ Data struct{ ID string } }
-	platform.Ok(s.T, "POST", "/integration/withdrawals", body).Read(s.T, &again)
-	if again.Data.ID != id {
-		s.Fatalf("the customer approved %q, the repetition names %q", id, again.Data.ID)
-	}
+	again := platform.Ok(s.T, "POST", "/integration/withdrawals", body)
+	storetest.Equal(s.T, again.At(s.T, "data", "id"), id, "id in the repetition")
 	return id
 }
 
 // becomes waits until a withdrawal has one of some statuses.
 func (s *story) becomes(id string, statuses ...string) {
 	s.Helper()
-	var is struct{ Data struct{ Status string } }
 	blackbox.Until(s.T, blackbox.Within(20), "the withdrawal "+strings.Join(statuses, " or "), func() bool {
-		s.boss.Ok(s.T, "GET", "/integration/withdrawals/"+id, nil).Read(s.T, &is)
-		for _, want := range statuses {
-			if is.Data.Status == want {
-				return true
-			}
-		}
-		return false
+		is := s.boss.Ok(s.T, "GET", "/integration/withdrawals/"+id, nil)
+		return slices.Contains(statuses, is.At(s.T, "data", "status"))
 	})
 }
 

@@ -40,52 +40,9 @@ func TestRatesImportIsAllOrNothing(t *testing.T) {
 	})
 }
 
-// Several nodes fetch the rates of a slot once, store them, and serve them to a scheduled client.
-func TestRatesAreFetchedOncePerSlot(t *testing.T) {
-	t.Parallel()
-	s := blackbox.NewSite(t, "postgres")
-	var asked atomic.Int64
-	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked.Add(1)
-		if r.Header.Get("Authorization") != "Bearer swordfish" {
-			w.WriteHeader(401)
-			return
-		}
-		fmt.Fprint(w, `{"base":"USD","rates":{"TRY":41.735200000000000001,"EUR":0.8}}`)
-	}))
-	t.Cleanup(provider.Close)
-	settings := []string{"RATES_URL=" + provider.URL + "/latest", "RATES_KEY=Bearer swordfish", "RATES_EVERY=24h"}
-	header := strings.TrimSpace(s.Says(0, "cron-key add rates").Out)
-	cluster := s.Cluster()
-	var nodes []*blackbox.Node
-	for range 2 {
-		nodes = append(nodes, cluster.Join(settings...))
-	}
-	for _, n := range nodes {
-		for query, want := range map[string]string{"": `{"base":"USD","quote":"TRY","rate":41.735200000000000001}`,
-			"?base=EUR": `{"base":"EUR","quote":"TRY","rate":52.169}`} {
-			got := ""
-			blackbox.Until(t, blackbox.Within(20), "the rates are there", func() bool {
-				a := n.Do(t, "GET", "/rates/get-currency-rates"+query, nil, blackbox.Headers{"cron-auth": header})
-				got = string(a.Body)
-				return a.Status == 200
-			})
-			storetest.Equal(t, got, want, query)
-		}
-	}
-	slots := s.Count("job WHERE kind = 'fetch-rates'") // two, if midnight passes meanwhile
-	if n := asked.Load(); n != int64(slots) || s.Count("exchange_rate") != 2*slots {
-		t.Errorf("asked %d times in %d slots, %d rates", n, slots, s.Count("exchange_rate"))
-	}
-	s.Has(2*slots, "exchange_rate WHERE source = $1", strings.TrimPrefix(provider.URL, "http://"))
-	if hits := blackbox.Find(s.AtRest(), "swordfish"); len(hits) > 0 {
-		t.Errorf("the key is kept in %v", hits)
-	}
-}
-
-// Nodes read each slot once, from an exchange that verifies signatures and from a file. A failing account does
-// not affect the others, and no key is stored.
-func TestProviderBalancesAreReadOncePerSlot(t *testing.T) {
+// Nodes read each slot once: the rates, which they serve to a scheduled client, and the balances of an exchange that
+// verifies signatures and of a file. A failing account does not affect the others, and no key is stored.
+func TestRatesAndBalancesAreReadOncePerSlot(t *testing.T) {
 	t.Parallel()
 	for kind, start := range map[string]func(*blackbox.Site, []string) []*blackbox.Node{
 		"sqlite": func(s *blackbox.Site, settings []string) []*blackbox.Node {
@@ -98,13 +55,22 @@ func TestProviderBalancesAreReadOncePerSlot(t *testing.T) {
 	} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			balancesArrive(t, blackbox.NewSite(t, kind), start)
+			ratesAndBalancesArrive(t, blackbox.NewSite(t, kind), start)
 		})
 	}
 }
 
-func balancesArrive(t *testing.T, s *blackbox.Site, start func(*blackbox.Site, []string) []*blackbox.Node) {
-	var asked, refused atomic.Int64
+func ratesAndBalancesArrive(t *testing.T, s *blackbox.Site, start func(*blackbox.Site, []string) []*blackbox.Node) {
+	var ratesAsked, balancesAsked, refused atomic.Int64
+	rates := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ratesAsked.Add(1)
+		if r.Header.Get("Authorization") != "Bearer swordfish" {
+			w.WriteHeader(401)
+			return
+		}
+		fmt.Fprint(w, `{"base":"USD","rates":{"TRY":41.735200000000000001,"EUR":0.8}}`)
+	}))
+	t.Cleanup(rates.Close)
 	exchange := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		signed, signature, _ := strings.Cut(r.URL.RawQuery, "&signature=")
 		mac := hmac.New(sha256.New, []byte("hunter2"))
@@ -115,32 +81,44 @@ func balancesArrive(t *testing.T, s *blackbox.Site, start func(*blackbox.Site, [
 			w.WriteHeader(401)
 			return
 		}
-		asked.Add(1)
+		balancesAsked.Add(1)
 		fmt.Fprint(w, `{"balances":[{"asset":"BTC","free":"41.735200000000000001","locked":"0.10000000"},`+
 			`{"asset":"XRP","free":"0.0","locked":"0.0"}]}`)
 	}))
 	t.Cleanup(exchange.Close)
 	file := filepath.Join(t.TempDir(), "vault.json")
 	storetest.Must(t, os.WriteFile(file, []byte(`{"cold":[{"asset":"ETH","free":7,"locked":0}]}`), 0o600))
-	settings := []string{"PROVIDERS_EXCHANGES=spot=" + exchange.URL, "PROVIDERS_FILES=vault=" + file,
-		"PROVIDERS_ACCOUNTS=spot/main=swordfish:hunter2,spot/bad=swordfish:hunter3"}
-	nodes := start(s, settings)
-	token, _ := nodes[0].Session(t, s.Seeded("admin"))
+	cron := blackbox.Headers{"cron-auth": strings.TrimSpace(s.Says(0, "cron-key add rates").Out)}
+	nodes := start(s, []string{"RATES_URL=" + rates.URL + "/latest", "RATES_KEY=Bearer swordfish", "RATES_EVERY=24h",
+		"PROVIDERS_EXCHANGES=spot=" + exchange.URL, "PROVIDERS_FILES=vault=" + file,
+		"PROVIDERS_ACCOUNTS=spot/main=swordfish:hunter2,spot/bad=swordfish:hunter3"})
+	const atRates, atBalances = "/rates/get-currency-rates", "/process/get-provider-balances"
+	boss := blackbox.Admin(t, s, nodes[0])
 	for _, n := range nodes {
-		for query, want := range map[string]string{
-			"?provider=spot": `[{"accountname":"main","assetObject":{"asset":"BTC","free":41.735200000000000001,` +
-				`"locked":0.1}}]`,
-			"?provider=vault": `[{"accountname":"cold","assetObject":{"asset":"ETH","free":7,"locked":0}}]`,
+		for _, c := range []struct {
+			path, want string
+			who        blackbox.Headers
+		}{
+			{atRates, `{"base":"USD","quote":"TRY","rate":41.735200000000000001}`, cron},
+			{atRates + "?base=EUR", `{"base":"EUR","quote":"TRY","rate":52.169}`, cron},
+			{atBalances + "?provider=spot", `[{"accountname":"main","assetObject":{"asset":"BTC",` +
+				`"free":41.735200000000000001,"locked":0.1}}]`, boss},
+			{atBalances + "?provider=vault",
+				`[{"accountname":"cold","assetObject":{"asset":"ETH","free":7,"locked":0}}]`, boss},
 		} {
-			blackbox.Until(t, blackbox.Within(20), "the balances are there", func() bool {
-				return string(n.Do(t, "GET", "/process/get-provider-balances"+query, nil,
-					blackbox.Headers{"x-auth": token}).Body) == want
+			blackbox.Until(t, blackbox.Within(20), c.path+" answers "+c.want, func() bool {
+				return string(n.Do(t, "GET", c.path, nil, c.who).Body) == c.want
 			})
 		}
 	}
-	slots := s.Count("job WHERE kind = 'fetch-balances'") // two, if five minutes pass meanwhile
-	if n := asked.Load(); n != int64(slots) || s.Count("provider_snapshot") != 2*slots || refused.Load() == 0 {
-		t.Errorf("asked %d times in %d slots, %d refused", n, slots, refused.Load())
+	slots := s.Count("job WHERE kind = 'fetch-rates'") // two, if midnight passes meanwhile
+	if n := ratesAsked.Load(); n != int64(slots) || s.Count("exchange_rate") != 2*slots {
+		t.Errorf("asked for rates %d times in %d slots, %d rates", n, slots, s.Count("exchange_rate"))
+	}
+	s.Has(2*slots, "exchange_rate WHERE source = $1", strings.TrimPrefix(rates.URL, "http://"))
+	slots = s.Count("job WHERE kind = 'fetch-balances'") // two, if five minutes pass meanwhile
+	if n := balancesAsked.Load(); n != int64(slots) || s.Count("provider_snapshot") != 2*slots || refused.Load() == 0 {
+		t.Errorf("asked for balances %d times in %d slots, %d refused", n, slots, refused.Load())
 	}
 	for _, secret := range []string{"swordfish", "hunter2", "hunter3"} {
 		if hits := blackbox.Find(s.AtRest(), secret); len(hits) > 0 {

@@ -304,7 +304,6 @@ func (p *platform) refused(t *testing.T, s *blackbox.Site, dir string) {
 
 // interrupted kills a restore as soon as it has changed the place. Unless it was complete, the service refuses it.
 func (p *platform) interrupted(t *testing.T, s *blackbox.Site, command []string) {
-	t.Helper()
 	restoring := s.Run(command...)
 	blackbox.Until(t, blackbox.Within(20), "the restore begins", func() bool {
 		if s.Kind == "sqlite" {

@@ -52,7 +52,6 @@ type collector struct {
 }
 
 func newCollector(t *testing.T) *collector {
-	t.Helper()
 	c := &collector{}
 	c.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body := io.Reader(r.Body)
@@ -135,14 +134,10 @@ func TestLoginIsOneTrace(t *testing.T) {
 	var secrets []string
 	for i := 0; i < 12 && !crossed; i++ {
 		header, id := traceparent(i)
-		f := blackbox.FlowOf(
-			t,
-			n.Do(t, "POST", "/auth/login?secret=in-the-query", blackbox.LoginBody(demo),
-				blackbox.Headers{"traceparent": header}),
-		)
+		f := blackbox.FlowOf(t, n.Do(t, "POST", "/auth/login?secret=in-the-query", blackbox.LoginBody(demo),
+			blackbox.Headers{"traceparent": header}))
 		code := n.Code(t, demo, "SMS")
-		got := n.Do(t, "POST", "/auth/2fa/challenge/complete",
-			map[string]string{"methodId": f.Method(t, "SMS").ID, "method": "SMS", "value": code},
+		got := n.Do(t, "POST", blackbox.CompletePath, blackbox.CompleteBody(f.Method(t, "SMS"), code),
 			blackbox.Headers{"p-auth": f.PAuth, "traceparent": header, "user-agent": "agent-of-somebody"}).
 			Is(t, 200, "")
 		secrets = append(secrets, f.PAuth, f.ChallengeID, got.Header.Get("x-auth"))
@@ -156,17 +151,9 @@ func TestLoginIsOneTrace(t *testing.T) {
 		blackbox.Until(t, blackbox.Within(20), "the spans of a login", func() bool {
 			all := c.trace(id)
 			for _, s := range all {
-				line := lineage(all, s)
-				if _, waited := want[line]; waited {
-					want[line] = true
-				}
+				delete(want, lineage(all, s))
 			}
-			for _, seen := range want {
-				if !seen {
-					return false
-				}
-			}
-			return true
+			return len(want) == 0
 		})
 		all := c.trace(id)
 		for _, s := range all {
@@ -193,9 +180,8 @@ func TestLoginIsOneTrace(t *testing.T) {
 	for _, s := range c.trace(id) {
 		storetest.Equal(t, s.Name, "GET *", "the span")
 	}
-	n.Do(t, "GET", blackbox.KeysPath, nil, blackbox.Headers{"traceparent": "00-nonsense", "tracestate": strings.Repeat("x",
-		5000)}).
-		Is(t, 200, "")
+	n.Ok(t, "GET", blackbox.KeysPath, nil, blackbox.Headers{"traceparent": "00-nonsense",
+		"tracestate": strings.Repeat("x", 5000)})
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	storetest.Equal(t, c.auth, "Bearer of-the-collector", "the collector was shown")

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -29,7 +30,9 @@ func file(t *testing.T, name, text string) string {
 
 // kinds are hashes that other programs made; domain/account/password/legacy tests every kind. The tag is the part of
 // the text that must not be stored for a weak one, and must be gone after the login.
-var kinds = []struct{ name, password, hash, tag string }{
+type importedHash struct{ name, password, hash, tag string }
+
+var kinds = []importedHash{
 	{"bcrypt, weak", "correct horse 42", `"$2b$04$abcdefghijklmnopqrstuuIXYkxgxdZ2hTawHKCAwj.tmZI.Ck6r6"`,
 		"IXYkxgxdZ2hTawHK"},
 	{"PBKDF2-SHA256", "correct horse 42",
@@ -48,14 +51,15 @@ var kinds = []struct{ name, password, hash, tag string }{
 }
 
 // strongKinds are hashes that are stored as they are until the login.
-func strongKinds(t *testing.T) (names []string, hashes []string) {
+func strongKinds(t *testing.T) []importedHash {
 	t.Helper()
 	text := storetest.Value(bcrypt.GenerateFromPassword([]byte("correct horse 42"), 10))(t)
 	salt := []byte("0123456789abcdef")
 	tag := storetest.Value(pbkdf2.Key(sha512.New, "correct horse 42", salt, 210_000, 64))(t)
 	b64 := base64.RawStdEncoding.EncodeToString
-	return []string{"bcrypt, strong", "PBKDF2-SHA512, strong"}, []string{`"` + string(text) + `"`,
-		`{"alg":"pbkdf2-sha512","iterations":210000,"salt":"` + b64(salt) + `","hash":"` + b64(tag) + `"}`}
+	return []importedHash{{"bcrypt, strong", "correct horse 42", `"` + string(text) + `"`, ""},
+		{"PBKDF2-SHA512, strong", "correct horse 42",
+			`{"alg":"pbkdf2-sha512","iterations":210000,"salt":"` + b64(salt) + `","hash":"` + b64(tag) + `"}`, ""}}
 }
 
 // Users with hashes of other services log in with the password of the other service, only with it, and have argon2id
@@ -64,22 +68,15 @@ func strongKinds(t *testing.T) (names []string, hashes []string) {
 func TestImportedUsersLogIn(t *testing.T) {
 	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Set(blackbox.Unlimited...).Start()
-		users := kinds
-		names, hashes := strongKinds(t)
-		for i := range names {
-			users = append(users[:len(users):len(users)], struct{ name, password, hash, tag string }{names[i],
-				"correct horse 42",
-				hashes[i], ""})
-		}
+		users := slices.Concat(kinds, strongKinds(t))
 		var lines strings.Builder
 		accounts := make([]blackbox.Account, len(users))
 		for i, u := range users {
 			a := blackbox.NewAccount(700 + i)
 			a.Password = u.password
 			accounts[i] = a
-			fmt.Fprintf(&lines, `{"email":%q,"emailVerified":true,"countryCode":"90","phoneNumber":%q,"hash":%s}`+"\n", a.Mail,
-				a.Phone,
-				u.hash)
+			fmt.Fprintf(&lines, `{"email":%q,"emailVerified":true,"countryCode":"90","phoneNumber":%q,"hash":%s}`+"\n",
+				a.Mail, a.Phone, u.hash)
 		}
 		s.Succeeds("", "user", "import", file(t, "users.jsonl", lines.String()))
 		s.Has(len(users), "users WHERE substr(password_hash, 1, 10) = '$imported$'")

@@ -100,7 +100,6 @@ type wish struct {
 }
 
 func newExchange(t *testing.T, s *blackbox.Site) *exchange {
-	t.Helper()
 	// The rates are so low that no limit is reached.
 	x := &exchange{story: newStory(t, s, "base,quote,rate,date\nUSD,TRY,40,2026-01-01\nETH,USD,0.01,2026-01-01\n",
 		`{"label":"none","status":"INACTIVE","kinds":["WITHDRAWAL"],"effect":{"type":"DENY"}}`)}
@@ -224,9 +223,8 @@ func (x *exchange) settle(t *testing.T) {
 	}
 	if !settled {
 		for _, w := range x.accepted {
-			var is struct{ Data struct{ Status string } }
 			got := x.caller.Ok(t, "GET", "/integration/withdrawals/"+w.id, nil, x.boss.with)
-			if got.Read(t, &is); !slices.Contains([]string{"finalized", "failed", "cancelled"}, is.Data.Status) {
+			if !slices.Contains([]string{"finalized", "failed", "cancelled"}, got.At(t, "data", "status")) {
 				t.Logf("%s", got.Body)
 			}
 		}
@@ -236,7 +234,6 @@ func (x *exchange) settle(t *testing.T) {
 
 // compare compares the chain, the queue and the ledger.
 func (x *exchange) compare(t *testing.T) {
-	t.Helper()
 	x.site.Has(len(x.accepted), "withdrawal_queue")
 	sent := map[string][]chainTx{}
 	for _, tx := range x.wallet.chain(t) {
@@ -248,14 +245,11 @@ func (x *exchange) compare(t *testing.T) {
 	has := x.paid
 	_, byHand := x.moved(t)
 	for _, w := range x.accepted {
-		var is struct {
-			Data struct{ Status, TxID, Reason string }
-		}
-		x.caller.Ok(t, "GET", "/integration/withdrawals/"+w.id, nil, x.boss.with).Read(t, &is)
-		x.ended[is.Data.Status]++
+		status := x.caller.Ok(t, "GET", "/integration/withdrawals/"+w.id, nil, x.boss.with).At(t, "data", "status")
+		x.ended[status]++
 		txs := sent[w.id]
 		delete(sent, w.id)
-		switch is.Data.Status {
+		switch status {
 		case "finalized":
 			has[w.user] -= w.thousands
 			if byHand[w.id] && len(txs) == 0 {
@@ -267,10 +261,10 @@ func (x *exchange) compare(t *testing.T) {
 			}
 		case "failed", "cancelled":
 			if len(txs) != 0 {
-				t.Errorf("the withdrawal %s is %s, and on the chain as %+v", w.id, is.Data.Status, txs)
+				t.Errorf("the withdrawal %s is %s, and on the chain as %+v", w.id, status, txs)
 			}
 		default:
-			t.Errorf("the withdrawal %s is %s", w.id, is.Data.Status)
+			t.Errorf("the withdrawal %s is %s", w.id, status)
 		}
 	}
 	storetest.Equal(t, len(sent), 0, "transactions of no withdrawal", sent)

@@ -28,7 +28,6 @@ type walletProcess struct {
 
 // newWallet builds the program and gives it a folder and a key of the service.
 func newWallet(t *testing.T, s *blackbox.Site, url, role string) *walletProcess {
-	t.Helper()
 	dir := t.TempDir()
 	w := &walletProcess{program: filepath.Join(dir, "wallet"), dir: filepath.Join(dir, "data"), url: url}
 	storetest.Must(t, child.Build(w.program, "castellan/examples/wallet"))
@@ -128,9 +127,7 @@ func newVault(t *testing.T, s *blackbox.Site) *vault {
 	s.Exec(`INSERT INTO exchange_rate (pair_id, at, rate, source, created_at) SELECT id, $1, '100', 'test', $1
 		FROM exchange_pair WHERE base = 'BTC' AND quote = 'TRY'`, time.Now().Add(-time.Minute).UnixMilli())
 	d.wallet = s.ServiceKey("wallet", "--role", "admin")
-	blackbox.Until(t, 10*time.Second, "the key is known", func() bool {
-		return d.Do(t, "GET", "/integration/events", nil, d.wallet).Status == 200
-	})
+	d.Awaits(t, 10*time.Second, 200, "GET", "/integration/events", nil, d.wallet)
 	d.Ok(t, "POST", blackbox.AdjustPath, d.Adjustment("C", "1"), d.Boss)
 	d.owner = d.Login(t, d.Customer)
 	return d
@@ -152,21 +149,17 @@ func (d *vault) made(t *testing.T, externalID string) string {
 // withdrawn returns the id of the withdrawal in the outcome of a challenge.
 func withdrawn(t *testing.T, a blackbox.Answer) string {
 	t.Helper()
-	var final struct {
-		ExecResult struct{ Data struct{ ID string } }
-	}
-	if a.Is(t, 200, "").Read(t, &final); final.ExecResult.Data.ID == "" {
+	id := a.Is(t, 200, "").At(t, "execResult", "data", "id")
+	if id == "" {
 		t.Fatalf("no withdrawal: %s", a)
 	}
-	return final.ExecResult.Data.ID
+	return id
 }
 
 // status returns the status of a withdrawal.
 func (d *vault) status(t *testing.T, id string) string {
 	t.Helper()
-	var a struct{ Data struct{ Status string } }
-	d.Ok(t, "GET", withdrawalsPath+"/"+id, nil, d.wallet).Read(t, &a)
-	return a.Data.Status
+	return d.Ok(t, "GET", withdrawalsPath+"/"+id, nil, d.wallet).At(t, "data", "status")
 }
 
 func (d *vault) move(t *testing.T, id, to string) {

@@ -1,3 +1,0 @@
-package blackbox
-
-const sysSetns = 308
