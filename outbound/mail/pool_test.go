@@ -18,9 +18,7 @@ func TestIdleConnectionEnds(t *testing.T) {
 		client, server := net.Pipe()
 		ended := make(chan time.Time, 1)
 		go func() {
-			if _, err := server.Write([]byte("220 ready\r\n")); err != nil {
-				t.Error(err)
-			}
+			storetest.Is(t, storetest.Err(server.Write([]byte("220 ready\r\n"))), nil)
 			buf := make([]byte, 256)
 			for {
 				if _, err := server.Read(buf); err != nil {

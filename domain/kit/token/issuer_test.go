@@ -116,10 +116,8 @@ func TestWire(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", class, err)
 		}
-		if want := map[string]any{"alg": "EdDSA", "kid": kid, "typ": string(class) +
-			"+jwt"}; !reflect.DeepEqual(parsed.Header, want) {
-			t.Errorf("%s header %v", class, parsed.Header)
-		}
+		header := map[string]any{"alg": "EdDSA", "kid": kid, "typ": string(class) + "+jwt"}
+		storetest.Same(t, parsed.Header, header, class, "header")
 		want := jwt.MapClaims{"aud": string(class)}
 		for _, m := range []map[string]any{common, own} {
 			for k, v := range m {
