@@ -31,7 +31,7 @@ func TestIdleConnectionEnds(t *testing.T) {
 			}
 		}()
 		conversation := storetest.Value(smtp.NewClient(client, "relay.test"))(t)
-		p := newPool(1, keepIdle, nil)
+		p := newPool(1, nil)
 		c := &session{smtp: conversation, raw: client, timeout: time.Second}
 		p.give(c, nil)
 		time.Sleep(keepIdle - 1)

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -120,9 +121,7 @@ func TestWire(t *testing.T) {
 		storetest.Same(t, parsed.Header, header, class, "header")
 		want := jwt.MapClaims{"aud": string(class)}
 		for _, m := range []map[string]any{common, own} {
-			for k, v := range m {
-				want[k] = v
-			}
+			maps.Copy(want, m)
 		}
 		storetest.Same(t, got, want, class)
 	}

@@ -69,8 +69,9 @@ func roundTrip(t *testing.T, s keyring.Store, _ commit.Committer) {
 func taken(t *testing.T, s keyring.Store, _ commit.Committer) {
 	a := record("a", keyring.Signing, 1)
 	storetest.Must(t, s.Add(t.Context(), a))
-	storetest.Wants(t, s.Add(t.Context(), record("b", keyring.Sealing, 1), record("a", keyring.Hashing, 1)), fault.RecordAlreadyExist)
-	storetest.Wants(t, s.Add(t.Context(), record("b", keyring.Sealing, 1), record("c", keyring.Signing, 1)), fault.RecordAlreadyExist)
+	b := record("b", keyring.Sealing, 1)
+	storetest.Wants(t, s.Add(t.Context(), b, record("a", keyring.Hashing, 1)), fault.RecordAlreadyExist)
+	storetest.Wants(t, s.Add(t.Context(), b, record("c", keyring.Signing, 1)), fault.RecordAlreadyExist)
 	same(t, s, a) // all or none
 }
 
@@ -92,10 +93,11 @@ func rewrap(t *testing.T, s keyring.Store, _ commit.Committer) {
 		r.Wrapped, r.MasterID = []byte("again "+r.ID), "m2"
 		return r
 	}
-	storetest.Wants(t, s.Rewrap(t.Context(), "m1", []keyring.Record{next(a)}), fault.InvalidState)          // not all keys
-	storetest.Wants(t, s.Rewrap(t.Context(), "m0", []keyring.Record{next(a), next(b)}), fault.InvalidState) // not their master key
-	storetest.Wants(t, s.Rewrap(t.Context(), "m1", []keyring.Record{next(a), next(b), next(record("c", keyring.Sealing, 1))}),
-		fault.InvalidState)
+	both := []keyring.Record{next(a), next(b)}
+	storetest.Wants(t, s.Rewrap(t.Context(), "m1", both[:1]), fault.InvalidState) // not all keys
+	storetest.Wants(t, s.Rewrap(t.Context(), "m0", both), fault.InvalidState)     // not their master key
+	three := append(both, next(record("c", keyring.Sealing, 1)))
+	storetest.Wants(t, s.Rewrap(t.Context(), "m1", three), fault.InvalidState)
 	same(t, s, a, b)
 	storetest.Must(t, s.Rewrap(t.Context(), "m1", []keyring.Record{next(a), next(b)}))
 	same(t, s, next(a), next(b))
