@@ -8,6 +8,7 @@
 package actors
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -74,12 +75,7 @@ type Uses func(c challenge.Challenge, use challenge.Use) []commit.Write
 
 // Kinds returns the kinds of actor of a node with these dependencies.
 func Kinds(d Deps) []cluster.Kind {
-	if d.Idle == 0 {
-		d.Idle = 30 * time.Second
-	}
-	if d.IO == 0 {
-		d.IO = 10 * time.Second
-	}
+	d.Idle, d.IO = cmp.Or(d.Idle, 30*time.Second), cmp.Or(d.IO, 10*time.Second)
 	return []cluster.Kind{
 		{Name: KindChallenge, Rows: true, New: func() actor.Actor { return &challengeActor{d: &d} }},
 		{Name: KindUser, Rows: true, New: func() actor.Actor { return &userActor{d: &d} }},

@@ -10,6 +10,7 @@ import (
 	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/id"
+	"castellan/domain/kit/storetest"
 )
 
 func TestLoginOutcomeByEveryCall(t *testing.T) {
@@ -34,9 +35,9 @@ func TestLoginOutcomeByEveryCall(t *testing.T) {
 		t.Fatalf("an exact repeat: %+v, %v", again, err)
 	}
 	_, err = w.answer(c, challenge.SMS, wrongOf(w.code(w.method(c, challenge.SMS).ID)))
-	expect(t, err, fault.MethodAlreadyCompleted)
+	storetest.Wants(t, err, fault.MethodAlreadyCompleted)
 	_, err = w.right(c, challenge.MAIL)
-	expect(t, err, fault.ChallengeClosed)
+	storetest.Wants(t, err, fault.ChallengeClosed)
 	w.start() // the process crashes between completion and reading
 	late, err := w.engine.Result(t.Context(), c.ID, 0)
 	if err != nil || string(late.Result.Data) != string(done.Result.Data) || late.Result.Headers["x-auth"] != "t" {
@@ -70,19 +71,15 @@ func TestHolderIsKnownWithoutActivation(t *testing.T) {
 		}
 	}
 	tells()
-	if n := w.node.Live(); n != awake {
-		t.Errorf("%d owners woke up to tell", n-awake)
-	}
-	if _, err := w.right(c, challenge.SMS); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Equal(t, w.node.Live(), awake, "owners woke up to tell")
+	storetest.Must(t, storetest.Err(w.right(c, challenge.SMS)))
 	tells()
 	w.start()
 	tells()
 	_, err := w.client.Holder(t.Context(), id.New(time.Now()))
-	expect(t, err, fault.ChallengeNotFound)
+	storetest.Wants(t, err, fault.ChallengeNotFound)
 	_, err = w.client.User(t.Context(), id.New(time.Now()))
-	expect(t, err, fault.ChallengeNotFound)
+	storetest.Wants(t, err, fault.ChallengeNotFound)
 }
 
 // Parallel right answers cause one execution and one outcome, which every copy receives.
@@ -132,7 +129,7 @@ func TestTwoHundredWrongAnswersAreLimited(t *testing.T) {
 	}
 	w.start()
 	_, err := w.right(c, challenge.SMS)
-	expect(t, err, fault.MethodLocked) // a restart resets nothing
+	storetest.Wants(t, err, fault.MethodLocked) // a restart resets nothing
 	if done, err := w.right(c, challenge.MAIL); err != nil || !done.Final {
 		t.Errorf("the other method: %+v, %v", done, err)
 	}
@@ -154,21 +151,15 @@ func TestBudgetOverChallenges(t *testing.T) {
 				}
 			}
 		}
-		if evaluated != 20 {
-			t.Errorf("%d wrong values were evaluated, want 20", evaluated)
-		}
+		storetest.Equal(t, evaluated, 20, "evaluated wrong values")
 		c := w.begin("LOGIN", "")
 		_, err := w.right(c, challenge.SMS)
-		expect(t, err, fault.RateLimited)
+		storetest.Wants(t, err, fault.RateLimited)
 		other := w.begin("VERIFY_EMAIL", "go")
-		if _, err := w.right(other, challenge.MAIL); err != nil {
-			t.Errorf("another flow: %v", err)
-		}
+		storetest.Is(t, storetest.Err(w.right(other, challenge.MAIL)), nil, "another flow")
 		time.Sleep(time.Hour)
 		c = w.begin("LOGIN", "")
-		if _, err := w.right(c, challenge.SMS); err != nil {
-			t.Errorf("an hour later: %v", err)
-		}
+		storetest.Is(t, storetest.Err(w.right(c, challenge.SMS)), nil, "an hour later")
 		w.node.Stop(context.Background())
 		w.db.Close()
 	})
@@ -189,7 +180,7 @@ func TestExpiryAnswersTheWaiter(t *testing.T) {
 		}
 		start := time.Now()
 		_, err := w.engine.Result(t.Context(), c.ID, 30*time.Second)
-		expect(t, err, fault.ChallengeNotCompleted)
+		storetest.Wants(t, err, fault.ChallengeNotCompleted)
 		if waited := time.Since(start); waited != 30*time.Second && time.Now().Before(time.UnixMilli(c.ExpiresAt)) {
 			t.Errorf("waited %v", waited)
 		}
@@ -208,16 +199,14 @@ func TestExpiryPublishesTheEnd(t *testing.T) {
 		}
 		start := time.Now()
 		_, err := w.engine.Result(t.Context(), c.ID, 30*time.Second)
-		expect(t, err, fault.ChallengeExpired)
-		if waited := time.Since(start); waited != 20*time.Second {
-			t.Errorf("the waiter got the answer after %v, want 20 s", waited)
-		}
+		storetest.Wants(t, err, fault.ChallengeExpired)
+		storetest.Equal(t, time.Since(start), 20*time.Second, "until the answer")
 		synctest.Wait()
 		if len(w.news) != 1 || !w.news[0].Gone {
 			t.Errorf("news %+v", w.news)
 		}
 		_, err = w.right(c, challenge.SMS)
-		expect(t, err, fault.ChallengeExpired)
+		storetest.Wants(t, err, fault.ChallengeExpired)
 		w.node.Stop(context.Background())
 		w.db.Close()
 	})

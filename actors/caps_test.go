@@ -8,6 +8,7 @@ import (
 
 	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
 	"castellan/domain/proof/stepup"
 )
 
@@ -34,7 +35,7 @@ func withTOTP(r *challenge.StartRequest) { r.Account.TOTP = true }
 // refused expects 429 with the time after which the caller may retry.
 func (w *world) refused(err error, after, most time.Duration) {
 	w.t.Helper()
-	expect(w.t, err, fault.RateLimited)
+	storetest.Wants(w.t, err, fault.RateLimited)
 	var f *fault.Error
 	if errors.As(err, &f); f.RetryAfter <= after || f.RetryAfter > most {
 		w.t.Errorf("try again after %v, want more than %v and at most %v", f.RetryAfter, after, most)
@@ -65,9 +66,7 @@ func TestCapsOfAUser(t *testing.T) {
 			t.Errorf("%d messages beyond the cap", sent)
 		}
 	}
-	if n := w.engine.Starter.Capped.Load(); n != 3 {
-		t.Errorf("%d caps were met", n)
-	}
+	storetest.Equal(t, w.engine.Starter.Capped.Load(), 3, "caps were met")
 	w.start()
 	set(caps)
 	if _, _, err := w.try(nil); fault.CodeOf(err) != fault.RateLimited {

@@ -9,6 +9,7 @@ import (
 	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
 )
 
 // A primed challenge equals the created one in every field except those that only a step sets.
@@ -48,9 +49,7 @@ func TestPrimeKeepsEverything(t *testing.T) {
 	fill(reflect.ValueOf(&c).Elem())
 	c.Version = 1
 	p := prime(challenge.Insert{Challenge: c, Command: []byte("sealed"), Intent: []byte("shown")})
-	if got := unprime(c.ID, p); !reflect.DeepEqual(got, c) {
-		t.Errorf("got  %+v\nwant %+v", got, c)
-	}
+	storetest.Same(t, unprime(c.ID, p), c)
 	if string(p.Command) != "sealed" || string(p.Intent) != "shown" {
 		t.Errorf("the command became %q, the intent %q", p.Command, p.Intent)
 	}
@@ -80,8 +79,6 @@ func TestReportInOneRow(t *testing.T) {
 		{challenge.Result{Success: true}, by, done},
 		{challenge.Failed(fault.New(fault.InvalidState, "no")), audit.By{}, failed},
 	} {
-		if got := a.report(c, test.result, test.by); got != test.want {
-			t.Errorf("got  %+v\nwant %+v", got, test.want)
-		}
+		storetest.Equal(t, a.report(c, test.result, test.by), test.want)
 	}
 }

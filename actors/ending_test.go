@@ -2,7 +2,6 @@ package actors_test
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -31,11 +30,9 @@ func TestFiveOpenPerAction(t *testing.T) {
 	}
 	w.begin("LOGIN", "")
 	_, err := w.right(cs[0], challenge.SMS)
-	expect(t, err, fault.ChallengeClosed)
+	storetest.Wants(t, err, fault.ChallengeClosed)
 	w.begin("VERIFY_EMAIL", "go") // another action has its own budget
-	if _, err := w.right(cs[2], challenge.SMS); err != nil {
-		t.Errorf("a younger one: %v", err)
-	}
+	storetest.Is(t, storetest.Err(w.right(cs[2], challenge.SMS)), nil, "a younger one")
 }
 
 // A start on another node closes a challenge that this node still has in its WarmCache.
@@ -45,7 +42,7 @@ func TestOtherNodesCloseNewChallenges(t *testing.T) {
 	storetest.Must(t, w.db.Commit(t.Context(), challenge.Supersede{ID: c.ID}))
 	w.client.Resume(c.ID) // what Refresh does on the other node
 	_, err := w.engine.Result(t.Context(), c.ID, 0)
-	expect(t, err, fault.ChallengeClosed)
+	storetest.Wants(t, err, fault.ChallengeClosed)
 }
 
 func TestChangedCredentialsCloseOpenChallenges(t *testing.T) {
@@ -53,11 +50,9 @@ func TestChangedCredentialsCloseOpenChallenges(t *testing.T) {
 	c := w.begin("LOGIN", "")
 	storetest.Must(t, w.db.Commit(t.Context(), user.Touch{UserID: w.user.ID}))
 	_, err := w.right(c, challenge.SMS)
-	expect(t, err, fault.ChallengeClosed)
+	storetest.Wants(t, err, fault.ChallengeClosed)
 	_, err = w.engine.Start(t.Context(), challenge.StartRequest{Action: "LOGIN", Account: w.user.Account()})
-	if !errors.Is(err, commit.ErrFenced) {
-		t.Errorf("a start with an old account: %v", err)
-	}
+	storetest.Is(t, err, commit.ErrFenced, "a start with an old account")
 }
 
 // beginInSession begins a challenge in a session, and endSession ends the session.
@@ -98,7 +93,7 @@ func TestEndedSessionShowsInEveryCall(t *testing.T) {
 			w := open(t)
 			begun := w.beginInSession("")
 			w.endSession()
-			expect(t, ask(w, begun), fault.ChallengeClosed)
+			storetest.Wants(t, ask(w, begun), fault.ChallengeClosed)
 			storetest.Equal(t, w.effects, 0, "the action ran")
 			if c, err := w.engine.Starter.Store.Load(t.Context(), begun.ID); err != nil || c.State != challenge.Closed {
 				t.Errorf("state %v, %v", c.State, err)
@@ -123,7 +118,7 @@ func TestEndedSessionStopsItsExecution(t *testing.T) {
 			t.Errorf("state %v after %d failures, %v", c.State, c.Failures, err)
 		}
 		_, err = w.engine.Result(t.Context(), begun.ID, 0)
-		expect(t, err, fault.ChallengeClosed)
+		storetest.Wants(t, err, fault.ChallengeClosed)
 		w.node.Stop(context.Background())
 		w.db.Close()
 	})

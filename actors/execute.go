@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -239,9 +240,7 @@ func (a *challengeActor) report(c challenge.Challenge, r challenge.Result, by au
 	detail := ""
 	if r.SessionID != "" {
 		detail = "session " + r.SessionID
-		if by.UserID == "" {
-			by.UserID = r.UserID
-		}
+		by.UserID = cmp.Or(by.UserID, r.UserID)
 	}
 	return a.record(c, audit.Success, by, detail)
 }

@@ -43,9 +43,7 @@ func TestGuessedFactorGoesOff(t *testing.T) {
 		wg.Wait()
 		close(refused)
 		for got := range refused {
-			if got != fault.OTPInvalid {
-				t.Fatalf("a guess was answered %q", got)
-			}
+			storetest.Equal(t, got, fault.OTPInvalid, "a guess was answered")
 		}
 		b, err := factor.NewChallenges(w.db).Budget(t.Context(), w.user.ID, challenge.FlowLogin)
 		storetest.Must(t, err)
@@ -58,7 +56,7 @@ func TestGuessedFactorGoesOff(t *testing.T) {
 			t.Errorf("notices %v", told)
 		}
 		_, err = w.answer(open[0], challenge.SMS, code)
-		expect(t, err, fault.OTPInvalid) // although it is the right code
+		storetest.Wants(t, err, fault.OTPInvalid) // although it is the right code
 
 		// The factor is not offered. Another factor is, proves the owner, and switches the first one on.
 		c := w.begin("LOGIN", "")
@@ -74,9 +72,7 @@ func TestGuessedFactorGoesOff(t *testing.T) {
 			t.Errorf("after a login by another factor: off %b, a row of %d", w.user.FactorsOff, b.OTPRow)
 		}
 		c = w.begin("LOGIN", "")
-		if _, err := w.right(c, challenge.SMS); err != nil {
-			t.Errorf("the factor is on again: %v", err)
-		}
+		storetest.Is(t, storetest.Err(w.right(c, challenge.SMS)), nil, "the factor is on again")
 	})
 }
 

@@ -63,9 +63,7 @@ func TestOutcomeIsReadAgain(t *testing.T) {
 	_, err := client.Result(t.Context(), "c", 0)
 	storetest.Wants(t, err, fault.Unavailable)
 	s.bad.Store(false)
-	if got, err := client.Result(t.Context(), "c", 0); err != nil || string(got.Outcome) != "sealed" {
-		t.Errorf("afterwards: %+v, %v", got, err)
-	}
+	storetest.Equal(t, string(storetest.Value(client.Result(t.Context(), "c", 0))(t).Outcome), "sealed", "afterwards")
 }
 
 // A caller whose deadline has passed gets an answer even if the rows cannot be read. Otherwise its timer would fire in

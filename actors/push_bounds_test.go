@@ -41,9 +41,7 @@ func (w *world) begun(s *stepup.Starter, n int) (all []challenge.Challenge) {
 		for errors.Is(err, commit.ErrFenced) {
 			made, err = s.Start(context.Background(), r)
 		}
-		if err != nil {
-			w.t.Error(err)
-		}
+		storetest.Is(w.t, err, nil)
 		all = append(all, made.Challenge)
 	}
 	return all
@@ -116,9 +114,7 @@ func TestEndedChallengesKeepThePlaceOfTheirPush(t *testing.T) {
 			storetest.Equal(t, sent, 3, "pushes were sent")
 			w.start() // the bound is read from the rows
 			w.engine.Starter.Config.Push = rules
-			if offersPush(w.begin("LOGIN", "")) {
-				t.Error("after a restart there is one more")
-			}
+			storetest.Equal(t, offersPush(w.begin("LOGIN", "")), false, "after a restart there is one more")
 			w.aged(10 * time.Minute)
 			storetest.Equal(t, pushesIn(w.begun(w.engine.Starter, 10)), 3, "were sent after the window")
 		})
@@ -178,9 +174,7 @@ func TestMissingPushesOfAnotherOwnerCount(t *testing.T) {
 		tired(w)
 		later := challenge.Push{ChallengeID: id.New(time.Now()), UserID: w.user.ID, Number: 2, SentAt: time.Now().UnixMilli()}
 		storetest.Must(t, w.db.Commit(t.Context(), challenge.SendPush{Push: later}))
-		if n := pushesIn(w.begun(w.engine.Starter, 3)); n != 1 {
-			t.Errorf("%d pushes beside the second one of another owner", n)
-		}
+		storetest.Equal(t, pushesIn(w.begun(w.engine.Starter, 3)), 1, "pushes beside the second one of another owner")
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 	"castellan/domain/factor/passkey"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
 	"castellan/domain/proof/device"
 	"castellan/domain/proof/device/devicetest"
 	"castellan/domain/proof/stepup"
@@ -130,16 +131,12 @@ func TestDeviceRemovedBeforeCommitDecidesNothing(t *testing.T) {
 			c := w.begin("LOGIN", "")
 			s.before = func() {
 				s.before = func() { delete(s.owner, "d-"+value) } // at the second verdict
-				if err := w.db.Commit(t.Context(), device.Remove{UserID: w.user.ID, ID: "d-" + value}); err != nil {
-					t.Error(err)
-				}
+				storetest.Is(t, w.db.Commit(t.Context(), device.Remove{UserID: w.user.ID, ID: "d-" + value}), nil)
 			}
 			if got, err := w.decide(c, "d-"+value, value); fault.CodeOf(err) != fault.DeviceSignatureInvalid {
 				t.Errorf("%s: %+v, %v", value, got, err)
 			}
-			if _, err := w.right(c, challenge.SMS); err != nil {
-				t.Errorf("the challenge is not as it was: %v", err)
-			}
+			storetest.Is(t, storetest.Err(w.right(c, challenge.SMS)), nil, "the challenge is not as it was")
 		}
 	})
 }

@@ -88,7 +88,7 @@ func names(c challenge.Challenge) (ns []challenge.Name) {
 func TestAuthenticatorFromSetupToRemoval(t *testing.T) {
 	onBoth(t, func(t *testing.T, w *world) {
 		ctx := t.Context()
-		expect(t, w.totps.Removable(ctx, w.user.ID), fault.TOTPNotDefined)
+		storetest.Wants(t, w.totps.Removable(ctx, w.user.ID), fault.TOTPNotDefined)
 		other := w.begin("LOGIN", "")
 		c := w.begin(totp.ActionSetup, "")
 		if slices.Contains(names(c), challenge.TOTP) {
@@ -113,7 +113,7 @@ func TestAuthenticatorFromSetupToRemoval(t *testing.T) {
 		}
 		// Challenges with the old credentials are closed; the challenge that made the change is not.
 		_, err = w.right(other, challenge.SMS)
-		expect(t, err, fault.ChallengeClosed)
+		storetest.Wants(t, err, fault.ChallengeClosed)
 		for range 2 {
 			if again, err := w.engine.Result(ctx, c.ID, 0); err != nil || string(again.Result.Data) != string(done.Result.Data) {
 				t.Errorf("the outcome again: %+v, %v", again, err)
@@ -124,7 +124,7 @@ func TestAuthenticatorFromSetupToRemoval(t *testing.T) {
 		if !w.user.TOTP || w.user.CV != 2 {
 			t.Errorf("account %+v", w.user)
 		}
-		expect(t, w.totps.Definable(ctx, w.user.ID), fault.TOTPAlreadyDefined)
+		storetest.Wants(t, w.totps.Definable(ctx, w.user.ID), fault.TOTPAlreadyDefined)
 
 		// It joins challenges, first in the default's order, and expires with them (D-2FA-03).
 		login := w.begin("LOGIN", "")
@@ -134,7 +134,7 @@ func TestAuthenticatorFromSetupToRemoval(t *testing.T) {
 			t.Errorf("method %+v", m)
 		}
 		_, err = w.engine.Renew(ctx, login.ID, m.ID, challenge.TOTP, audit.By{})
-		expect(t, err, fault.RenewNotSupported)
+		storetest.Wants(t, err, fault.RenewNotSupported)
 		code := a.code(0)
 		first, err := w.answer(login, challenge.TOTP, " "+code[:3]+" "+code[3:]+"\u200e")
 		if err != nil || !first.Final || first.Result.Headers["x-auth"] != "t" {
@@ -146,7 +146,7 @@ func TestAuthenticatorFromSetupToRemoval(t *testing.T) {
 			t.Errorf("exact repeat: %+v, %v", again, err)
 		}
 		_, err = w.answer(login, challenge.TOTP, a.code(1))
-		expect(t, err, fault.MethodAlreadyCompleted)
+		storetest.Wants(t, err, fault.MethodAlreadyCompleted)
 		// The authenticator is removed by its own code, with all recovery codes.
 		w.clock.Add(60)
 		off := w.begin(totp.ActionDeactivate, "")
@@ -161,9 +161,7 @@ func TestAuthenticatorFromSetupToRemoval(t *testing.T) {
 		if w.user.TOTP || w.user.CV != 3 || slices.Contains(names(w.begin("LOGIN", "")), challenge.TOTP) {
 			t.Errorf("account %+v", w.user)
 		}
-		if b := w.setUp(); bytes.Equal(a.secret, b.secret) {
-			t.Error("the secret came back")
-		}
+		storetest.Equal(t, bytes.Equal(a.secret, w.setUp().secret), false, "the secret came back")
 	})
 }
 

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -106,12 +105,10 @@ func TestStepIsUsedForEveryPurpose(t *testing.T) {
 		storetest.Must(t, w.totps.Verify(ctx, who, a.code(0)))
 		c := w.begin("LOGIN", "")
 		_, err := w.answer(c, challenge.TOTP, a.code(0))
-		expect(t, err, fault.OTPInvalid)
-		if _, err := w.answer(c, challenge.TOTP, a.code(1)); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Wants(t, err, fault.OTPInvalid)
+		storetest.Must(t, storetest.Err(w.answer(c, challenge.TOTP, a.code(1))))
 		for _, steps := range []int64{-1, 0, 1} {
-			expect(t, w.totps.Verify(ctx, who, a.code(steps)), fault.OTPInvalid)
+			storetest.Wants(t, w.totps.Verify(ctx, who, a.code(steps)), fault.OTPInvalid)
 		}
 		// A challenge and the guard race for one step, ten at a time.
 		w.clock.Add(60)
@@ -149,7 +146,7 @@ func TestVerdictNeedsItsUse(t *testing.T) {
 		storetest.Must(t, err)
 		answer := challenge.Answer{MethodID: w.method(c, challenge.TOTP).ID, Method: challenge.TOTP, Verdict: challenge.Right}
 		_, err = w.client.Complete(ctx, c.ID, answer, 0, audit.By{})
-		expect(t, err, fault.Internal)
+		storetest.Wants(t, err, fault.Internal)
 		answer.Use = &challenge.Use{Key: "another", Value: 1 << 40}
 		if _, err = w.client.Complete(ctx, c.ID, answer, 0, audit.By{}); !errors.Is(err, stepup.OutdatedInput()) {
 			t.Errorf("a use to another definition: %v", err)
@@ -161,7 +158,7 @@ func TestVerdictNeedsItsUse(t *testing.T) {
 		answer.Method, answer.MethodID = challenge.SMS, w.method(c, challenge.SMS).ID
 		// The caller cannot claim that a sent code is right.
 		_, err = w.client.Complete(ctx, c.ID, answer, 0, audit.By{})
-		expect(t, err, fault.OTPInvalid)
+		storetest.Wants(t, err, fault.OTPInvalid)
 		if done, err := w.answer(c, challenge.TOTP, a.code(0)); err != nil || !done.Final {
 			t.Errorf("the honest answer afterwards: %+v, %v", done, err)
 		}
@@ -176,16 +173,14 @@ func TestCodesWithoutUserRevealNothing(t *testing.T) {
 	}
 	_, err := w.engine.Complete(t.Context(), stepup.Answer{ChallengeID: "01NONE", MethodID: "m", Method: challenge.TOTP,
 		Value: "123456"})
-	expect(t, err, fault.ChallengeNotFound)
+	storetest.Wants(t, err, fault.ChallengeNotFound)
 	c := w.begin("LOGIN", "") // it offers no TOTP
 	_, err = w.engine.Complete(t.Context(), stepup.Answer{ChallengeID: c.ID, MethodID: "m", Method: challenge.TOTP,
 		Value: "123456"})
-	expect(t, err, fault.MethodNotFound)
+	storetest.Wants(t, err, fault.MethodNotFound)
 	_, err = w.engine.Complete(t.Context(), stepup.Answer{ChallengeID: c.ID, MethodID: c.Methods[0].ID,
 		Method: challenge.TOTP, Value: "123456"})
-	if want := fault.Invalid("method", "does not belong to this methodId"); !reflect.DeepEqual(err, error(want)) {
-		t.Errorf("%+v", err)
-	}
+	storetest.Same(t, err, error(fault.Invalid("method", "does not belong to this methodId")))
 }
 
 // SEC-45 and D-TOTP-09: the database never contains the secret or a recovery code in plain text, and a sealed secret
@@ -210,9 +205,7 @@ func TestSecretsAreSealedAtRest(t *testing.T) {
 	secrets := append(a.recoveryCodes(), a.data["base32"].(string), string(a.secret), a.code(0),
 		strings.ReplaceAll(a.recoveryCodes()[0], "-", ""))
 	for i, s := range secrets {
-		if bytes.Contains(dump, []byte(s)) {
-			t.Errorf("secret %d is in the database", i)
-		}
+		storetest.Equal(t, bytes.Contains(dump, []byte(s)), false, "secret", i, "is in the database")
 	}
 	// The row of another account, copied to this account, does not open.
 	store := proof.NewTOTP(w.db)

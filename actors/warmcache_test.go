@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"castellan/domain/factor/challenge"
+	"castellan/domain/kit/storetest"
 )
 
 func kept(w *WarmCache) int {
@@ -52,9 +53,7 @@ func TestWarmCache(t *testing.T) {
 		time.Sleep(2 * warmLife)
 		takes("c", false)
 		owned("c", false, false)
-		if n := kept(w); n != 0 {
-			t.Errorf("%d are kept", n)
-		}
+		storetest.Equal(t, kept(w), 0, "kept")
 		synctest.Wait()
 
 		for i := range 3 * maxWarm {

@@ -241,10 +241,3 @@ func wrongOf(code string) string {
 	}
 	return "000000"
 }
-
-func expect(t *testing.T, err error, code fault.Code) {
-	t.Helper()
-	if fault.CodeOf(err) != code {
-		t.Fatalf("got %v, want %q", err, code)
-	}
-}

@@ -52,9 +52,7 @@ func TestCallback(t *testing.T) {
 		}
 	}
 	status, aud, m.Text = 200, "", `{"type":"challenge.completed"}` // of an earlier version
-	if err := send(m); err != nil {
-		t.Error(err)
-	}
+	storetest.Is(t, send(m), nil)
 	unspecified := m
 	unspecified.To = strings.Replace(m.To, "127.0.0.1", "0.0.0.0", 1)
 	if err := send(unspecified); err == nil { // the test of fetch.Guard has further addresses
@@ -66,9 +64,7 @@ func TestCallback(t *testing.T) {
 		t.Errorf("a service that is away: %v", err)
 	}
 	for _, bad := range []message.Rendered{{Channel: message.Push, To: s.URL}, {Channel: message.Callback, To: "\n"}} {
-		if err := send(bad); !message.IsPermanent(err) {
-			t.Errorf("%v: %v", bad, err)
-		}
+		storetest.Equal(t, message.IsPermanent(send(bad)), true, bad)
 	}
 	for to, want := range map[string]string{"https://Shop.example:8443/in": "shop.example:8443", "\n": ""} {
 		storetest.Equal(t, callback.Host(to), want, to, "is at")

@@ -132,9 +132,7 @@ func TestDeliversAtOnceAndErases(t *testing.T) {
 		}
 		storetest.Equal(t, w.payloads(), 0, "payloads are left after delivery")
 		time.Sleep(2 * time.Minute)
-		if got := w.out.seen(); len(got) != 1 {
-			t.Errorf("sent again: %v", got)
-		}
+		storetest.Equal(t, len(w.out.seen()), 1, "sent again")
 		d.Stop()
 	})
 }
@@ -258,9 +256,7 @@ func TestKeepLeavesPayloads(t *testing.T) {
 		if err != nil || len(ms) != 1 || ms[0].State != outbox.Sent {
 			t.Fatalf("%+v, %v", ms, err)
 		}
-		if r, err := dispatch.Unseal(w.ring.Open, ms[0]); err != nil || r.Code != "123456" {
-			t.Errorf("%v, %v", r, err)
-		}
+		storetest.Equal(t, storetest.Value(dispatch.Unseal(w.ring.Open, ms[0]))(t).Code, "123456")
 		d.Stop()
 	})
 }

@@ -6,6 +6,7 @@
 package dispatch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -60,9 +61,7 @@ const queueLength = 4096 // per channel
 
 // New returns a dispatcher; Start begins the delivery.
 func New(o Options) *Dispatcher {
-	if o.Poll == 0 {
-		o.Poll = time.Second
-	}
+	o.Poll = cmp.Or(o.Poll, time.Second)
 	d := &Dispatcher{
 		o:       o,
 		lanes:   map[message.Channel]*lane{},
@@ -71,9 +70,7 @@ func New(o Options) *Dispatcher {
 	}
 	for c, s := range o.Senders {
 		r := o.Rules[c]
-		if r.Slots == 0 {
-			r.Slots = max(1, o.Workers)
-		}
+		r.Slots = cmp.Or(r.Slots, max(1, o.Workers))
 		d.lanes[c] = newLane(r, s, o.Lease)
 	}
 	return d

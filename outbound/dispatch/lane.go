@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"cmp"
 	"slices"
 	"sync"
 	"time"
@@ -120,7 +121,7 @@ func (l *lane) add(m outbox.Message, r message.Rendered, now time.Time, running 
 		l.hosts[name] = h
 	}
 	h.used = now
-	j := &job{m: m, r: r, who: userOf(m), host: h}
+	j := &job{m: m, r: r, who: cmp.Or(m.UserID, m.ID), host: h} // a message without a user is its own user
 	if u := l.users[j.who]; l.open && l.underWay < l.rule.Slots && l.admits(h) && (u == nil || !u.busy) {
 		return l.begin(j, now, running)
 	}
@@ -139,14 +140,6 @@ func (l *lane) add(m outbox.Message, r message.Rendered, now time.Time, running 
 	in.jobs = append(in.jobs, j)
 	l.waiting++
 	return nil
-}
-
-// userOf returns the user of a message; a message without a user is its own user.
-func userOf(m outbox.Message) string {
-	if m.UserID == "" {
-		return m.ID
-	}
-	return m.UserID
 }
 
 // next takes the next message in turn, and counts its attempt in running; nil if no message may go.

@@ -60,9 +60,7 @@ func TestHangingHostDelaysNoOtherUser(t *testing.T) {
 		synctest.Wait()
 		wake(d, "b", "B", "b")
 		synctest.Wait()
-		if !o.begun("b").Equal(time.Now()) {
-			t.Error("the wake-up of B waits")
-		}
+		storetest.Equal(t, o.begun("b").Equal(time.Now()), true, "the wake-up of B waits")
 		pass(10 * time.Millisecond)
 		if waiting, underWay, resting := d.State(); waiting != 39 || underWay != 1 || resting != 0 {
 			t.Errorf("%d wait, %d are under way, %d rest", waiting, underWay, resting)
@@ -189,9 +187,7 @@ func TestManyHangingHosts(t *testing.T) {
 		}
 		wake(d, "second", "B", "known")
 		synctest.Wait()
-		if !o.begun("second").Equal(time.Now()) {
-			t.Error("the wake-up to a host that is known waits")
-		}
+		storetest.Equal(t, o.begun("second").Equal(time.Now()), true, "the wake-up to a host that is known waits")
 	})
 }
 
@@ -253,9 +249,7 @@ func TestLongWaitingMessagesAreReleased(t *testing.T) {
 			if waiting, _, _ := d.State(); len(o.begunAll()) != 4 || waiting != 0 {
 				t.Errorf("%v were sent, %d wait", o.begunAll(), waiting)
 			}
-			if at := o.begun("m3"); time.Since(at) != 48*time.Second {
-				t.Errorf("the last one began %v ago", time.Since(at))
-			}
+			storetest.Equal(t, time.Since(o.begun("m3")), 48*time.Second, "the last one began", "ago")
 		})
 }
 

@@ -32,21 +32,13 @@ func TestLinks(t *testing.T) {
 		if f, err := s.Get(t.Context(), key); err == nil {
 			t.Errorf("%s leads to %+v", key, f.Info)
 		}
-		if _, err := s.Stat(t.Context(), key); err == nil {
-			t.Errorf("%s is found", key)
-		}
+		storetest.Fails(t, storetest.Err(s.Stat(t.Context(), key)), "", key, "is found")
 	}
-	if err := s.Put(t.Context(), "dir/x", []byte("x")); err == nil {
-		t.Error("put through a link")
-	}
+	storetest.Fails(t, s.Put(t.Context(), "dir/x", []byte("x")), "", "put through a link")
 	storetest.Must(t, s.Put(t.Context(), "link", []byte("x"))) // replaces the link
-	if got, err := os.ReadFile(outside); string(got) != "secret" || err != nil {
-		t.Errorf("outside: %q %v", got, err)
-	}
+	storetest.Equal(t, string(storetest.Value(os.ReadFile(outside))(t)), "secret", "outside")
 	for info, err := range s.List(t.Context(), "dir") {
-		if err == nil {
-			t.Errorf("listed %v", info)
-		}
+		storetest.Fails(t, err, "", "listed", info)
 	}
 }
 
@@ -55,14 +47,7 @@ func TestFailedPut(t *testing.T) {
 	s := open(t)
 	storetest.Must(t, s.Put(t.Context(), "document/x", []byte("old")))
 	storetest.Must(t, os.Mkdir(filepath.Join(s.root.Name(), "document", "y"), 0o700))
-	if err := s.Put(t.Context(), "document/y", []byte("a folder is there")); err == nil {
-		t.Error("put over a folder")
-	}
-	if err := s.Put(t.Context(), "document/x/y", []byte("a file is there")); err == nil {
-		t.Error("put below a file")
-	}
-	left, err := os.ReadDir(filepath.Join(s.root.Name(), blob.Temporary))
-	if err != nil || len(left) != 0 {
-		t.Errorf("left %v, %v", left, err)
-	}
+	storetest.Fails(t, s.Put(t.Context(), "document/y", []byte("a folder is there")), "", "put over a folder")
+	storetest.Fails(t, s.Put(t.Context(), "document/x/y", []byte("a file is there")), "", "put below a file")
+	storetest.Equal(t, len(storetest.Value(os.ReadDir(filepath.Join(s.root.Name(), blob.Temporary)))(t)), 0, "left")
 }

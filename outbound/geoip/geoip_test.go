@@ -75,9 +75,7 @@ func TestFile(t *testing.T) {
 	}
 	want(first)
 	storetest.Must(t, os.Remove(path))
-	if _, err := f.Refresh(); err == nil {
-		t.Error("nobody says that the file is gone")
-	}
+	storetest.Fails(t, storetest.Err(f.Refresh()), "", "a file that is gone")
 	want(first)
 	put(mmdb(map[byte]any{1: flat("NL")}), 3)
 	var all sync.WaitGroup

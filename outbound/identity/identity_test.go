@@ -93,9 +93,7 @@ func ask(t *testing.T, c outbound.Config) (known bool, why string) {
 		t.Errorf("%v, but the log hears %q", err, why)
 	}
 	for _, secret := range []string{"10000000146", "lker", "LKER", "127.0.0.1", "1990"} {
-		if strings.Contains(why+fmt.Sprint(err), secret) {
-			t.Errorf("%s is shown: %s, %v", secret, why, err)
-		}
+		storetest.Lacks(t, why+fmt.Sprint(err), secret)
 	}
 	return known, why
 }
@@ -111,9 +109,7 @@ func TestVerdict(t *testing.T) {
 	}
 	var got []string
 	for _, f := range r.got.Body.Ask.Fields {
-		if f.XMLName.Space != "http://tckimlik.nvi.gov.tr/WS" {
-			t.Errorf("%s is in %q", f.XMLName.Local, f.XMLName.Space)
-		}
+		storetest.Equal(t, f.XMLName.Space, "http://tckimlik.nvi.gov.tr/WS", f.XMLName.Local)
 		got = append(got, f.XMLName.Local+"="+f.Text)
 	}
 	want := "TCKimlikNo=10000000146 Ad=İLKER IŞIL ÇİĞDEM Soyad=ŞIK-Iİ DogumYili=1990"
@@ -176,9 +172,7 @@ func TestBreaker(t *testing.T) {
 		now = now.Add(after)
 		before := r.asked
 		service.Verify(t.Context(), person)
-		if (r.asked > before) != want {
-			t.Errorf("after %v: asked %v", after, !want)
-		}
+		storetest.Equal(t, r.asked > before, want, "after", after, "asked")
 	}
 	r.says(200, result("false")) // a "no" is not a failure
 	for range 5 {
@@ -196,9 +190,7 @@ func TestBreaker(t *testing.T) {
 	cancel()
 	r.says(200, result("true"))
 	now = now.Add(15 * time.Second)
-	if _, err := service.Verify(gone, person); fault.CodeOf(err) != fault.Unavailable {
-		t.Errorf("a caller who went away: %v", err)
-	}
+	storetest.Wants(t, storetest.Err(service.Verify(gone, person)), fault.Unavailable, "a caller who went away")
 	asks(15*time.Second, true)
 	for range 4 {
 		asks(0, true)

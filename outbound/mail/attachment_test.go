@@ -29,9 +29,7 @@ func TestAttachment(t *testing.T) {
 	parts := multipart.NewReader(got.Body, params["boundary"])
 	text, err := parts.NextPart() // decodes quoted-printable
 	storetest.Must(t, err)
-	if body, err := io.ReadAll(text); err != nil || strings.TrimSpace(string(body)) != "Açıklama" {
-		t.Errorf("the text is %q, %v", body, err)
-	}
+	storetest.Equal(t, strings.TrimSpace(string(storetest.Value(io.ReadAll(text))(t))), "Açıklama")
 	attached := storetest.Value(parts.NextPart())(t)
 	body, err := io.ReadAll(base64.NewDecoder(base64.StdEncoding, attached))
 	if err != nil || !bytes.Equal(body, file) || attached.FileName() != "agreement-2.1.pdf" ||

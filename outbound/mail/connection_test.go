@@ -107,9 +107,7 @@ func TestConnectionLostAfterContent(t *testing.T) {
 	s := newSender(t, r, ca, nil)
 	lost := s.Send(t.Context(), "same", rendered("en"))
 	checkFailure(t, lost, false, "content")
-	if message.IsUnsent(lost) {
-		t.Error("a mail that the server may have is said not to be sent")
-	}
+	storetest.Equal(t, message.IsUnsent(lost), false, "a mail that the server may have is said not to be sent")
 	r.onKept = nil
 	r.onData = func(*smtp.Conn, string) error { return &smtp.SMTPError{Code: 451, Message: "later"} }
 	if err := s.Send(t.Context(), "refused", rendered("en")); !message.IsUnsent(err) {
@@ -152,9 +150,7 @@ func TestCancelledCall(t *testing.T) {
 		t.Errorf("the call went on for %v", took)
 	}
 	checkFailure(t, err, false, "content: context canceled")
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("the cause is lost: %v", err)
-	}
+	storetest.Is(t, err, context.Canceled, "the cause is lost")
 }
 
 func TestSilentServer(t *testing.T) {

@@ -8,6 +8,7 @@
 package mail
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -82,9 +83,7 @@ func New(cfg Config) (*Sender, error) {
 			fault("a password is not sent over an unencrypted connection: tls must be %s or %s", STARTTLS, TLS)
 		}
 	}
-	if cfg.Port == 0 {
-		cfg.Port = map[string]int{STARTTLS: 587, TLS: 465, None: 25}[cfg.TLS]
-	}
+	cfg.Port = cmp.Or(cfg.Port, map[string]int{STARTTLS: 587, TLS: 465, None: 25}[cfg.TLS])
 	if (cfg.Username == "") != (cfg.Password == "") {
 		fault("username and password must be set together")
 	}
@@ -104,7 +103,7 @@ func New(cfg Config) (*Sender, error) {
 	}
 	s := &Sender{cfg: cfg, from: netmail.Address{Name: cfg.FromName, Address: from},
 		tls: &tls.Config{ServerName: cfg.Host, MinVersion: tls.VersionTLS12, RootCAs: roots}}
-	s.pool = newPool(s.cfg.Connections, keepIdle, s.dial)
+	s.pool = newPool(s.cfg.Connections, s.dial)
 	return s, nil
 }
 

@@ -59,13 +59,9 @@ func checkFailure(t *testing.T, err error, permanent bool, part string) {
 	if !errors.As(err, &d) || d.Permanent != permanent {
 		t.Fatalf("want a delivery error with permanent=%v, got %v", permanent, err)
 	}
-	if !strings.Contains(err.Error(), part) {
-		t.Errorf("want %q in %v", part, err)
-	}
+	storetest.Contains(t, err.Error(), part)
 	for _, secret := range []string{"012345", "user@example.org", relayPassword, "Giriş"} {
-		if strings.Contains(err.Error(), secret) {
-			t.Errorf("%q is in %v", secret, err)
-		}
+		storetest.Lacks(t, err.Error(), secret)
 	}
 }
 
@@ -130,16 +126,10 @@ func checkParts(t *testing.T, parsed *netmail.Message, m message.Rendered) {
 			t.Errorf("part %q %v", kind, params)
 		}
 		body := storetest.Value(io.ReadAll(quotedprintable.NewReader(p)))(t)
-		if got := strings.ReplaceAll(string(body), "\r\n", "\n"); strings.TrimRight(got, "\n") != strings.TrimRight(
-			want.content,
-			"\n",
-		) {
-			t.Errorf("%s:\n%q\nwant\n%q", kind, got, want.content)
-		}
+		got := strings.TrimRight(strings.ReplaceAll(string(body), "\r\n", "\n"), "\n")
+		storetest.Equal(t, got, strings.TrimRight(want.content, "\n"), kind)
 	}
-	if _, err := parts.NextPart(); err != io.EOF {
-		t.Errorf("more parts: %v", err)
-	}
+	storetest.Is(t, storetest.Err(parts.NextPart()), io.EOF, "more parts")
 }
 
 func TestTextOnly(t *testing.T) {
@@ -187,9 +177,7 @@ func TestRefusals(t *testing.T) {
 		t.Run(fmt.Sprint(c.stage, c.code), func(t *testing.T) {
 			checkFailure(t, s.Send(t.Context(), "1", rendered("en")), c.permanent, c.part)
 			r.onMail, r.onRcpt, r.onData = nil, nil, nil
-			if err := s.Send(t.Context(), "2", rendered("en")); err != nil {
-				t.Errorf("the next message: %v", err)
-			}
+			storetest.Is(t, s.Send(t.Context(), "2", rendered("en")), nil, "the next message")
 		})
 	}
 	if connections, _ := r.counts(); connections != 2 { // 421 closes one

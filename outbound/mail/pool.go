@@ -13,7 +13,6 @@ import (
 // quiet service holds one.
 type pool struct {
 	dial  func(context.Context) (*session, error)
-	keep  time.Duration
 	slots chan struct{} // one for each connection in use
 
 	mu      sync.Mutex
@@ -29,8 +28,8 @@ type idleSession struct {
 
 var errClosed = errors.New("the sender is closed")
 
-func newPool(size int, keep time.Duration, dial func(context.Context) (*session, error)) *pool {
-	return &pool{dial: dial, keep: keep, slots: make(chan struct{}, size)}
+func newPool(size int, dial func(context.Context) (*session, error)) *pool {
+	return &pool{dial: dial, slots: make(chan struct{}, size)}
 }
 
 // do lends a connection to f. If a kept connection ended before the server accepted anything, f runs again on a new
@@ -98,7 +97,7 @@ func (p *pool) give(c *session, err error) {
 		return
 	}
 	kept := &idleSession{session: c}
-	kept.expiry = time.AfterFunc(p.keep, func() { p.expire(kept) })
+	kept.expiry = time.AfterFunc(keepIdle, func() { p.expire(kept) })
 	p.idle = append(p.idle, kept)
 }
 

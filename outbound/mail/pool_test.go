@@ -18,9 +18,7 @@ func TestIdleConnectionEnds(t *testing.T) {
 		client, server := net.Pipe()
 		ended := make(chan time.Time, 1)
 		go func() {
-			if _, err := server.Write([]byte("220 ready\r\n")); err != nil {
-				t.Error(err)
-			}
+			storetest.Is(t, storetest.Err(server.Write([]byte("220 ready\r\n"))), nil)
 			buf := make([]byte, 256)
 			for {
 				if _, err := server.Read(buf); err != nil {
@@ -33,7 +31,7 @@ func TestIdleConnectionEnds(t *testing.T) {
 			}
 		}()
 		conversation := storetest.Value(smtp.NewClient(client, "relay.test"))(t)
-		p := newPool(1, keepIdle, nil)
+		p := newPool(1, nil)
 		c := &session{smtp: conversation, raw: client, timeout: time.Second}
 		p.give(c, nil)
 		time.Sleep(keepIdle - 1)

@@ -80,9 +80,7 @@ func fetch(t *testing.T, s provider.Source) string {
 	accounts, err := s.Fetch(t.Context())
 	if err != nil {
 		for _, secret := range []string{"hunter2", "swordfish", "signature=", "recvWindow"} {
-			if strings.Contains(err.Error(), secret) {
-				t.Errorf("the error tells %s: %v", secret, err)
-			}
+			storetest.Lacks(t, err.Error(), secret)
 		}
 		return err.Error()
 	}
@@ -142,9 +140,7 @@ func TestFaults(t *testing.T) {
 
 func TestSettings(t *testing.T) {
 	good := outbound.Config{URL: "https://exchange.test", Header: "X-Key", Key: "k", Secret: "s"}
-	if _, err := outbound.NewExchange(good); err != nil {
-		t.Error(err)
-	}
+	storetest.Is(t, storetest.Err(outbound.NewExchange(good)), nil)
 	for want, change := range map[string]func(*outbound.Config){
 		"loopback":           func(c *outbound.Config) { c.URL = "http://exchange.test" },
 		"control characters": func(c *outbound.Config) { c.Key = "a\nb" },
@@ -152,9 +148,7 @@ func TestSettings(t *testing.T) {
 	} {
 		c := good
 		change(&c)
-		if _, err := outbound.NewExchange(c); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", want, err)
-		}
+		storetest.Fails(t, storetest.Err(outbound.NewExchange(c)), want)
 	}
 }
 
@@ -171,7 +165,5 @@ func TestFile(t *testing.T) {
 			t.Errorf("%.60s: %s, want %s", text, got, want)
 		}
 	}
-	if _, err := outbound.File(file + ".not").Fetch(context.Background()); !errors.Is(err, os.ErrNotExist) {
-		t.Error(err)
-	}
+	storetest.Is(t, storetest.Err(outbound.File(file+".not").Fetch(context.Background())), os.ErrNotExist)
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"castellan/domain/kit/storetest"
 	"castellan/outbound/fetch"
 )
 
@@ -26,9 +27,7 @@ func TestGuardOfAddresses(t *testing.T) {
 		strict, tolerant bool
 	}{{public, true, true}, {private, false, true}, {never, false, false}} {
 		for a := range strings.FieldsSeq(c.addresses) {
-			if got := (fetch.Guard{}).Judge("tcp", a, nil) == nil; got != c.strict {
-				t.Errorf("%s: may be called %v, want %v", a, got, c.strict)
-			}
+			storetest.Equal(t, (fetch.Guard{}).Judge("tcp", a, nil) == nil, c.strict, a, "may be called")
 			if got := (fetch.Guard{Private: true}).Judge("tcp", a, nil) == nil; got != c.tolerant {
 				t.Errorf("%s: may be called in a private network %v, want %v", a, got, c.tolerant)
 			}
@@ -58,13 +57,9 @@ func TestListOfHosts(t *testing.T) {
 		"push.apple.com": false, "evilpush.apple.com": false, "googleapis.com": false, "x.fcm.googleapis.com": false,
 		"fcm.googleapis.com.evil.example": false, "": false,
 	} {
-		if listed(hosts, host) != want {
-			t.Errorf("%q: listed %v, want %v", host, !want, want)
-		}
+		storetest.Equal(t, listed(hosts, host), want, host, "listed")
 	}
-	if !listed(nil, "anything.example") {
-		t.Error("without a list a host is refused")
-	}
+	storetest.Equal(t, listed(nil, "anything.example"), true, "without a list a host is refused")
 }
 
 // The host of a target is the same, however the target spells it and whatever its port.
@@ -80,8 +75,6 @@ func TestHost(t *testing.T) {
 		"nonsense":                                                         "",
 		`{"type":"webpush","endpoint":"https://push.example/1","keys":{}}`: "push.example",
 	} {
-		if got := Host(target); got != want {
-			t.Errorf("%s: %q, want %q", target, got, want)
-		}
+		storetest.Equal(t, Host(target), want, target)
 	}
 }

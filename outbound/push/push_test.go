@@ -70,9 +70,7 @@ func TestWebPush(t *testing.T) {
 		claims["sub"] != "mailto:ops@example.com" || len(claims) != 3 {
 		t.Errorf("claims %v", claims)
 	}
-	if shown, err := PublicKey(key); err != nil || shown != public {
-		t.Errorf("clients are shown %q, %v", shown, err)
-	}
+	storetest.Equal(t, storetest.Value(PublicKey(key))(t), public, "clients are shown")
 }
 
 func TestWithoutContactThereIsNoSubject(t *testing.T) {
@@ -110,10 +108,7 @@ func TestOrigin(t *testing.T) {
 		"https://Push.Example:443/x?y": "https://push.example", "https://push.example:8443": "https://push.example:8443",
 		"http://127.0.0.1:443/": "http://127.0.0.1:443",
 	} {
-		u, err := parseAddress(address)
-		if err != nil || origin(u) != want {
-			t.Errorf("%s: %v, want %s", address, u, want)
-		}
+		storetest.Equal(t, origin(storetest.Value(parseAddress(address))(t)), want, address)
 	}
 }
 
@@ -162,9 +157,7 @@ func TestAnswers(t *testing.T) {
 	}
 	for _, status := range []int{200, 201, 202, 204} {
 		s.answers(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) })
-		if err := send(t, sender, to(push)); err != nil {
-			t.Errorf("%d: %v", status, err)
-		}
+		storetest.Is(t, send(t, sender, to(push)), nil, status)
 	}
 }
 
@@ -190,9 +183,7 @@ func TestAnswersAreBounded(t *testing.T) {
 			}
 		}
 	})
-	if err := send(t, s.sender(t, nil), to(hook(s.URL))); err != nil {
-		t.Errorf("a long answer: %v", err)
-	}
+	storetest.Is(t, send(t, s.sender(t, nil), to(hook(s.URL))), nil, "a long answer")
 	<-ended // the client closed the connection
 
 	s.answers(func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("X", strings.Repeat("x", maxHeaderBytes)) })
@@ -214,10 +205,8 @@ func TestUnreachableTargets(t *testing.T) {
 	s := newService(t, true)
 	failure(t, send(t, s.sender(t, func(c *Config) { c.CAFile = "" }), to(hook(s.URL))), false,
 		"certificate is not trusted")
-	if got := reason(fmt.Errorf("call: %w", &net.DNSError{Name: capability, IsNotFound: true})); got != "its name "+
-		"cannot be resolved" {
-		t.Errorf("an unknown name: %s", got)
-	}
+	unknown := fmt.Errorf("call: %w", &net.DNSError{Name: capability, IsNotFound: true})
+	storetest.Equal(t, reason(unknown), "its name cannot be resolved")
 	s.Server.Close()
 	failure(t, send(t, s.sender(t, nil), to(hook(s.URL))), false, "the connection failed")
 }
@@ -241,9 +230,7 @@ func TestGuardedTargets(t *testing.T) {
 	if s.connections() != 0 || plain.connections() != 0 {
 		t.Fatalf("%d and %d connections to a guarded address", s.connections(), plain.connections())
 	}
-	if err := send(t, developing, to(hook(plain.URL))); err != nil {
-		t.Errorf("http to this machine in development: %v", err)
-	}
+	storetest.Is(t, send(t, developing, to(hook(plain.URL))), nil, "http to this machine in development")
 	listed := s.sender(t, func(c *Config) { c.Hosts = []string{"*.push.example.com"} })
 	failure(t, send(t, listed, to(hook(s.URL))), true, "not in the list of hosts")
 	storetest.Equal(t, s.connections(), 0, "a host that is not listed was called")
@@ -309,9 +296,7 @@ func TestNewReportsEveryFault(t *testing.T) {
 			t.Errorf("want %q, got %v", part, err)
 		}
 	}
-	if _, err := New(good); err != nil {
-		t.Error(err)
-	}
+	storetest.Is(t, storetest.Err(New(good)), nil)
 }
 
 // A subscription for a replaced key is served under that key until it expires; one for the new key is not called twice.
@@ -340,7 +325,5 @@ func TestWebPushUnderAReplacedKey(t *testing.T) {
 		}
 	}
 	keys, subscribed = keys[:1], old
-	if err := send(t, sender, to(d.target)); err == nil {
-		t.Error("the old key has ended and is used")
-	}
+	storetest.Fails(t, send(t, sender, to(d.target)), "", "the old key has ended and is used")
 }

@@ -15,7 +15,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -58,9 +57,7 @@ func newService(t *testing.T, secure bool) *service {
 	s := &service{answer: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusCreated) }}
 	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			t.Error(err)
-		}
+		storetest.Is(t, err, nil)
 		s.mu.Lock()
 		s.calls = append(s.calls, seen{r.Method, r.URL.Path, r.Header, body})
 		answer := s.answer
@@ -163,13 +160,9 @@ func failure(t *testing.T, err error, permanent bool, part string) *message.Deli
 	if !errors.As(err, &d) || d.Permanent != permanent {
 		t.Fatalf("want a delivery error with permanent=%v, got %v", permanent, err)
 	}
-	if !strings.Contains(err.Error(), part) {
-		t.Errorf("want %q in %v", part, err)
-	}
+	storetest.Contains(t, err.Error(), part)
 	for _, secret := range []string{capability, "127.0.0.1", "localhost", "example", "01JD0", "LOGIN", hookSecret} {
-		if strings.Contains(err.Error(), secret) {
-			t.Errorf("%q is in %v", secret, err)
-		}
+		storetest.Lacks(t, err.Error(), secret)
 	}
 	return d
 }

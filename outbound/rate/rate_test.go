@@ -60,9 +60,7 @@ func fetch(t *testing.T, p *outbound.Provider) string {
 	quotes, leftOut, err := p.Fetch(t.Context())
 	if err != nil {
 		for _, secret := range []string{"hunter2", "swordfish", "127.0.0.1"} {
-			if strings.Contains(err.Error(), secret) {
-				t.Errorf("the error tells %s: %v", secret, err)
-			}
+			storetest.Lacks(t, err.Error(), secret)
 		}
 		return err.Error()
 	}
@@ -110,13 +108,9 @@ func TestFaults(t *testing.T) {
 	storetest.Equal(t, s.asked, 10, "asked", "times: a redirect was followed")
 	stranger := c
 	stranger.CAFile = ""
-	if got := fetch(t, provider(t, stranger)); !strings.Contains(got, "certificate") {
-		t.Errorf("a stranger's certificate: %s", got)
-	}
+	storetest.Contains(t, fetch(t, provider(t, stranger)), "certificate", "a stranger's certificate")
 	s.pause, c.Timeout = 5*time.Second, 50*time.Millisecond
-	if got := fetch(t, provider(t, c)); !strings.Contains(got, "cannot be reached") {
-		t.Errorf("too slow: %s", got)
-	}
+	storetest.Contains(t, fetch(t, provider(t, c)), "cannot be reached", "too slow")
 }
 
 // After three failures in a row no request is sent for a minute, then twice as long after each failure.
@@ -130,9 +124,7 @@ func TestPausesAfterFailures(t *testing.T) {
 		now = now.Add(after)
 		before := s.asked
 		fetch(t, p)
-		if (s.asked > before) != want {
-			t.Errorf("after %v: asked %v, want %v", after, !want, want)
-		}
+		storetest.Equal(t, s.asked > before, want, "after", after, "asked")
 	}
 	s.status = 503
 	for range 3 {
@@ -157,9 +149,7 @@ func TestPausesAfterFailures(t *testing.T) {
 
 func TestSettings(t *testing.T) {
 	good := outbound.Config{URL: "https://rates.example.com/latest", Header: "X-Key", Key: "k", Codes: []string{"TRY"}}
-	if _, err := outbound.New(good); err != nil {
-		t.Error(err)
-	}
+	storetest.Is(t, storetest.Err(outbound.New(good)), nil)
 	for want, change := range map[string]func(*outbound.Config){
 		"url":                     func(c *outbound.Config) { c.URL = "http://rates.example.com/" },
 		"loopback":                func(c *outbound.Config) { c.URL = "http://localhost/" },
@@ -172,12 +162,8 @@ func TestSettings(t *testing.T) {
 	} {
 		c := good
 		change(&c)
-		if _, err := outbound.New(c); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", want, err)
-		}
+		storetest.Fails(t, storetest.Err(outbound.New(c)), want)
 	}
-	if _, err := outbound.New(outbound.Config{URL: "http://[::1]:8080/"}); err != nil {
-		t.Error(err)
-	}
+	storetest.Is(t, storetest.Err(outbound.New(outbound.Config{URL: "http://[::1]:8080/"})), nil)
 	var _ rate.Provider = (*outbound.Provider)(nil)
 }

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"net/url"
@@ -79,9 +80,7 @@ func (s *Store) sendOnce(ctx context.Context, q request) (*http.Response, error)
 	if err != nil {
 		return nil, err
 	}
-	for name, values := range q.header {
-		r.Header[name] = values
-	}
+	maps.Copy(r.Header, q.header)
 	if q.method == http.MethodPut {
 		r.Header.Set("Content-Type", "application/octet-stream")
 	}

@@ -141,17 +141,13 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		for info, err := range s.List(t.Context(), "document") {
-			if fault.CodeOf(err) != fault.Unavailable {
-				t.Errorf("%s lists %v, %v", name, info, err)
-			}
+			storetest.Wants(t, err, fault.Unavailable, name, "lists", info)
 		}
 	}
 	for _, file := range []string{"nowhere", "s3_test.go"} {
 		c := good
 		c.CAFile = file
-		if _, err := New(c); err == nil {
-			t.Errorf("the authorities of %s were taken", file)
-		}
+		storetest.Fails(t, storetest.Err(New(c)), "", "the authorities of", file, "were taken")
 	}
 }
 
@@ -160,9 +156,7 @@ func TestOneRequest(t *testing.T) {
 	var seen []string
 	s := open(t, serve(t, func(r *http.Request) { seen = append(seen, r.Method+" "+r.URL.Path) }))
 	storetest.Must(t, s.Put(t.Context(), "document/x", make([]byte, 20<<20)))
-	if !slices.Equal(seen, []string{"PUT /" + bucket + "/document/x"}) {
-		t.Errorf("requests %q", seen)
-	}
+	storetest.Same(t, seen, []string{"PUT /" + bucket + "/document/x"}, "requests")
 }
 
 // answers is a bucket that gives these answers in turn, the last one repeatedly, and keeps the requests.
@@ -238,9 +232,7 @@ func TestPages(t *testing.T) {
 	seen = nil
 	endless := answers(t, &seen, text("<ListBucketResult><IsTruncated>true</IsTruncated></ListBucketResult>"))
 	for info, err := range endless.List(t.Context(), "document") {
-		if fault.CodeOf(err) != fault.Unavailable {
-			t.Errorf("%v, %v", info, err)
-		}
+		storetest.Wants(t, err, fault.Unavailable, info)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"castellan/domain/kit/storetest"
 	"castellan/outbound/sms"
 )
 
@@ -26,9 +27,7 @@ func TestNewReportsEveryFault(t *testing.T) {
 	} {
 		cfg := good()
 		change(&cfg)
-		if _, err := sms.New(cfg); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		storetest.Is(t, storetest.Err(sms.New(cfg)), nil, name)
 	}
 	for part, change := range map[string]func(*sms.Config){
 		"url: not an absolute":         func(c *sms.Config) { c.URL = "/send?token=s3cret" },

@@ -1,7 +1,6 @@
 package sms
 
 import (
-	"errors"
 	"net/http"
 	"testing"
 
@@ -16,8 +15,6 @@ func TestUnencryptedStaysOnThisMachine(t *testing.T) {
 	storetest.Must(t, err)
 	dial := s.client.Transport.(*http.Transport).DialContext
 	for _, address := range []string{"192.0.2.1:80", "[2001:db8::1]:80"} {
-		if _, err := dial(t.Context(), "tcp", address); !errors.Is(err, fetch.ErrRefused) {
-			t.Errorf("%s: %v", address, err)
-		}
+		storetest.Is(t, storetest.Err(dial(t.Context(), "tcp", address)), fetch.ErrRefused, address)
 	}
 }

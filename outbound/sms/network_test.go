@@ -75,9 +75,7 @@ func TestAnswerIsBounded(t *testing.T) {
 	storetest.Must(t, newSender(t, form(g.URL)).Send(t.Context(), key, text("x")))
 	select {
 	case err := <-blocked:
-		if err == nil {
-			t.Error("the whole answer was read")
-		}
+		storetest.Fails(t, err, "", "the whole answer was read")
 	case <-time.After(10 * time.Second):
 		t.Fatal("the gateway is still writing")
 	}

@@ -44,9 +44,7 @@ func newGateway(t *testing.T, secure bool) *gateway {
 	g := &gateway{answer: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusCreated) }}
 	g.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			t.Error(err)
-		}
+		storetest.Is(t, err, nil)
 		g.mu.Lock()
 		g.calls = append(g.calls, call{r.Method, r.URL.RequestURI(), string(body), r.Header})
 		answer := g.answer
@@ -121,13 +119,9 @@ func checkFailure(t *testing.T, err error, permanent bool, part string) *message
 	if !errors.As(err, &d) || d.Permanent != permanent {
 		t.Fatalf("want a delivery error with permanent=%v, got %v", permanent, err)
 	}
-	if !strings.Contains(err.Error(), part) {
-		t.Errorf("want %q in %v", part, err)
-	}
+	storetest.Contains(t, err.Error(), part)
 	for _, secret := range []string{"012345", "5321234567", "token=s3cret", "hunter2"} {
-		if strings.Contains(err.Error(), secret) {
-			t.Errorf("%q is in %v", secret, err)
-		}
+		storetest.Lacks(t, err.Error(), secret)
 	}
 	return d
 }
@@ -210,9 +204,7 @@ func TestExactRequests(t *testing.T) {
 					t.Error("the body is not JSON")
 				}
 				for name, want := range c.want.header {
-					if fmt.Sprint(got.header[name]) != fmt.Sprint(want) {
-						t.Errorf("%s: %q, want %q", name, got.header[name], want)
-					}
+					storetest.Equal(t, fmt.Sprint(got.header[name]), fmt.Sprint(want), name)
 				}
 			})
 		}
@@ -250,9 +242,7 @@ func TestStatusDecides(t *testing.T) {
 		err := s.Send(t.Context(), key, text("012345"))
 		storetest.Equal(t, len(g.received())-before, 1, c.code, "calls")
 		if c.class == "ok" {
-			if err != nil {
-				t.Errorf("%d: %v", c.code, err)
-			}
+			storetest.Is(t, err, nil, c.code)
 			continue
 		}
 		d := checkFailure(t, err, c.class == "permanent", fmt.Sprint("gateway answered ", c.code))

@@ -66,9 +66,7 @@ func TestCallerLeavesDuringItsTransaction(t *testing.T) {
 				if !errors.Is(err, c.want) || !ended || (units == 1) != (err == nil) {
 					t.Errorf("%d units, %v, ended %t, want %v", units, err, ended, c.want)
 				}
-				if text := note(t, db, "a").Text; (text == "new") != (c.want == nil) {
-					t.Errorf("the note is %q", text)
-				}
+				storetest.Equal(t, note(t, db, "a").Text == "new", c.want == nil, "the note is new")
 			})
 		})
 	}

@@ -191,9 +191,7 @@ func TestUnsuitableDatabasesAreRefused(t *testing.T) {
 	storetest.Equal(t, level, "on")
 	storetest.Equal(t, limit, "7s")
 	storetest.Must(t, db.Commit(t.Context(), addNote{ID: "b", Sealed: []byte{0, 1, 255}}))
-	if got := note(t, db, "b").Sealed; string(got) != "\x00\x01\xff" {
-		t.Errorf("bytes are read as %q", got)
-	}
+	storetest.Equal(t, string(note(t, db, "b").Sealed), "\x00\x01\xff", "bytes are read as")
 	storetest.Equal(t, strings.Count(log.String(), "bytea_output"), 1)
 }
 

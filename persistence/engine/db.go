@@ -11,6 +11,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -76,12 +77,7 @@ type DB struct {
 // Open connects to a database: "sqlite:PATH" or "postgres://…". It neither creates tables nor starts the writer; call
 // Migrate, then Start. UNAVAILABLE means that the server does not answer, or not yet.
 func Open(ctx context.Context, dsn string, kinds Kinds, o Options) (*DB, error) {
-	if o.MaxConns == 0 {
-		o.MaxConns = 8
-	}
-	if o.Timeout == 0 {
-		o.Timeout = 1500 * time.Millisecond
-	}
+	o.MaxConns, o.Timeout = cmp.Or(o.MaxConns, 8), cmp.Or(o.Timeout, 1500*time.Millisecond)
 	if o.Now == nil {
 		o.Now = time.Now
 	}

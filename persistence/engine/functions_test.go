@@ -66,9 +66,7 @@ func TestFunctionsLeaveTheExecutorAlone(t *testing.T) {
 		}
 		db.writer.commit(slices.Clone(units))
 		for i, u := range units {
-			if err := <-u.done; err != nil {
-				t.Errorf("unit %d: %v", i, err)
-			}
+			storetest.Is(t, <-u.done, nil, "unit", i)
 		}
 		if len(seen) != 2 || seen[0].Took <= 0 || seen[0].Units != 2 || seen[0].Functions != nil || seen[0].Statements != 2 ||
 			seen[1].Units != 1 || !slices.Equal(seen[1].Functions, []string{"engine.stampNotes"}) {
@@ -185,9 +183,7 @@ func TestRefusedAtItsEnd(t *testing.T) {
 					t.Errorf("%s: %v, written: %t", what, err, isThere(t, db, what))
 				}
 				storetest.Must(t, commits(addNote{ID: what, Text: "root"}))
-				if !isThere(t, db, what) {
-					t.Errorf("%s: the next one is lost", what)
-				}
+				storetest.Equal(t, isThere(t, db, what), true, what, "the next one is lost")
 			}
 		})
 	}

@@ -24,9 +24,7 @@ import (
 func TestOpenSQLiteReadOnly(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "folder", "test.db")
 	_, err := Open(t.Context(), "sqlite:"+file, noteKinds, Options{ReadOnly: true})
-	if !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a missing file: %v", err)
-	}
+	storetest.Is(t, err, fs.ErrNotExist, "a missing file")
 	storetest.Is(t, storetest.Err(os.Stat(filepath.Dir(file))), fs.ErrNotExist, "its folder")
 	storetest.Must(t, os.Mkdir(filepath.Dir(file), 0o700))
 	written := storetest.Value(Open(t.Context(), "sqlite:"+file, noteKinds, Options{}))(t)
@@ -42,12 +40,10 @@ func TestOpenSQLiteReadOnly(t *testing.T) {
 		err := db.Conn(t.Context()).NewSelect().Table("note").Column("text").Where("id = 'n1'").Scan(t.Context(), &text)
 		storetest.Must(t, err)
 		storetest.Equal(t, text, "text", what)
-		if err := db.InTx(t.Context(), func(ctx context.Context) error {
+		storetest.Fails(t, db.InTx(t.Context(), func(ctx context.Context) error {
 			_, err := db.Conn(ctx).ExecContext(ctx, "DELETE FROM note")
 			return err
-		}); err == nil {
-			t.Errorf("%s: a write is possible", what)
-		}
+		}), "", what, "a write is possible")
 		storetest.Equal(t, len(storetest.Value(db.Pending(t.Context(), noteSchema))(t)), 0, what)
 	}
 	check("beside a writer")

@@ -228,12 +228,10 @@ func TestRowsThatDependOnTheSlot(t *testing.T) {
 		storetest.Must(t, db.Commit(t.Context(), numberNote{"d"}))
 		storetest.Equal(t, notes(t, db), "a:2: b:1: d:3:")
 		boom := errors.New("boom")
-		if err := db.InTx(t.Context(), func(ctx context.Context) error {
+		storetest.Is(t, db.InTx(t.Context(), func(ctx context.Context) error {
 			storetest.Must(t, db.Commit(ctx, numberNote{"e"}))
 			return boom
-		}); !errors.Is(err, boom) {
-			t.Error(err)
-		}
+		}), boom)
 		func() {
 			defer func() {
 				storetest.Equal(t, recover(), "panic of the test", "the panic of a function is lost")

@@ -25,9 +25,7 @@ func TestConcurrentOpensTakeTurns(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				if err := db.Close(); err != nil {
-					t.Error(err)
-				}
+				storetest.Is(t, db.Close(), nil)
 			})
 		}
 		ready.Wait()

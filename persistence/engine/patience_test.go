@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -63,9 +62,7 @@ func TestPatientDatabaseAllowsSlowStatements(t *testing.T) {
 				release()
 				release = hold(t, dsn)
 			}
-			if text := log.String(); !strings.Contains(text, "the database is slow; waiting for it") {
-				t.Errorf("the log says %q", text)
-			}
+			storetest.Contains(t, log.String(), "the database is slow; waiting for it", "the log says")
 			release()
 			log.Reset()
 			db.EndPatience()
@@ -88,7 +85,5 @@ func TestFailedEndOfPatienceIsLogged(t *testing.T) {
 	db := storetest.Value(Open(t.Context(), sqliteFile(t), noteKinds, Options{Patient: true}))(t)
 	storetest.Must(t, db.Close())
 	db.EndPatience()
-	if !strings.Contains(log.String(), "busy timeout of the SQLite writer") {
-		t.Errorf("the log says %q", log.String())
-	}
+	storetest.Contains(t, log.String(), "busy timeout of the SQLite writer", "the log says")
 }

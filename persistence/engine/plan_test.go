@@ -10,6 +10,7 @@ import (
 	"castellan/domain/delivery/outbox"
 	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/commit"
+	"castellan/domain/kit/storetest"
 	"castellan/internal/pgtest"
 	"castellan/persistence"
 )
@@ -17,14 +18,10 @@ import (
 // A plan made while a table was small is kept while it grows, so the planner must not join by reading whole tables.
 func TestTheWriterFindsRowsByKey(t *testing.T) {
 	db, err := persistence.Open(t.Context(), pgtest.DSN(t), persistence.Options{Timeout: time.Minute})
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	defer db.Close()
 	err = db.Exclusive(t.Context(), func(ctx context.Context) error { _, err := persistence.Migrate(ctx, db); return err })
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	persistence.Start(db, []byte("audit key of the test"), "test")
 	now := time.Now().UnixMilli()
 	for _, w := range []commit.Write{

@@ -143,12 +143,10 @@ func TestCallersWhoLeaveATransaction(t *testing.T) {
 			db.slots <- s
 		}
 		going, leave := context.WithCancel(t.Context())
-		if err := db.InTx(going, func(ctx context.Context) error {
+		storetest.Fails(t, db.InTx(going, func(ctx context.Context) error {
 			leave()
 			return Translate(db.Conn(ctx).NewSelect().Table("note").Column("id").Scan(ctx, new([]string)))
-		}); err == nil {
-			t.Error("a transaction outlived its caller")
-		}
+		}), "", "a transaction outlived its caller")
 		if began := db.writer.outage.began.Load(); began != 0 || len(db.slots) != cap(db.slots) {
 			t.Errorf("outage at %d, %d turns", began, len(db.slots))
 		}
@@ -199,9 +197,7 @@ func TestExclusiveTakesTurns(t *testing.T) {
 				}
 				go func() {
 					ended <- second.Exclusive(t.Context(), func(context.Context) error {
-						if inside.Load() {
-							t.Error("two at once")
-						}
+						storetest.Equal(t, inside.Load(), false, "two at once")
 						return nil
 					})
 				}()

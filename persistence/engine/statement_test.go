@@ -3,7 +3,6 @@ package engine
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -73,9 +72,7 @@ func TestStatementText(t *testing.T) {
 	s := parsed(of, "UPDATE t SET state = v.state {FROM v} WHERE t.id = v.id {RETURNING t.id}")
 	want := "WITH stand AS (" + s.postgres + ") SELECT 1 / (count(*) = cardinality($1::text[]))::int FROM stand"
 	storetest.Equal(t, s.failFast, want)
-	if s := insertInto(of, ""); s.failFast != "" {
-		t.Errorf("what nothing refuses fails fast: %s", s.failFast)
-	}
+	storetest.Equal(t, insertInto(of, "").failFast, "", "what nothing refuses fails fast")
 	defer func() {
 		if recover() == nil {
 			t.Error("a column that the rows do not have was accepted")
@@ -107,13 +104,9 @@ func TestStatementsOfManyUnits(t *testing.T) {
 		for i, id := range []string{"a", "b", "c", "d"} {
 			err := <-units[i].done
 			if id == "c" {
-				if !errors.Is(err, commit.ErrFenced) {
-					t.Errorf("%s: got %v, want ErrFenced", id, err)
-				}
-				if err := db.Find(t.Context(), &noteRow{}, "id = $1", "",
-					id); fault.CodeOf(err) != fault.RecordNotFound {
-					t.Errorf("%s was refused and is there: %v", id, err)
-				}
+				storetest.Is(t, err, commit.ErrFenced, id)
+				err = db.Find(t.Context(), &noteRow{}, "id = $1", "", id)
+				storetest.Wants(t, err, fault.RecordNotFound, id, "was refused and is there")
 				continue
 			}
 			storetest.Must(t, err)
@@ -177,10 +170,7 @@ func TestExistingRowRefusesOnlyItsUnit(t *testing.T) {
 func TestUnknownWritesAreRefused(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
 		for _, w := range []commit.Write{unknownWrite{}, commit.Guard{On: 99, Key: "a"}} {
-			if err := db.Commit(t.Context(), addNote{ID: "a"}, w); err == nil ||
-				!strings.Contains(err.Error(), "no kind") {
-				t.Errorf("%T: %v", w, err)
-			}
+			storetest.Fails(t, db.Commit(t.Context(), addNote{ID: "a"}, w), "no kind", w)
 			in := db.InTx(t.Context(), func(ctx context.Context) error { return db.Commit(ctx, w) })
 			if in == nil || !strings.Contains(in.Error(), "no kind") {
 				t.Errorf("%T in a transaction: %v", w, in)
@@ -218,11 +208,7 @@ func TestGuardThatFenceIncludes(t *testing.T) {
 	} {
 		unit := []commit.Write{guard, guardingWrite{c.fence}}
 		storetest.Equal(t, guarded(unit, guard), c.want, name)
-		if guarded(unit, unit[1]) {
-			t.Errorf("%s: the fence itself is left out", name)
-		}
+		storetest.Equal(t, guarded(unit, unit[1]), false, name, "the fence itself is left out")
 	}
-	if guarded([]commit.Write{guard, guard}, guard) {
-		t.Error("a guard without a fence is left out")
-	}
+	storetest.Equal(t, guarded([]commit.Write{guard, guard}, guard), false, "a guard without a fence is left out")
 }

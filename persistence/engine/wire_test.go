@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"testing"
 
+	"castellan/domain/kit/storetest"
+
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
@@ -37,9 +39,7 @@ func TestPipelineArrays(t *testing.T) {
 			oid := map[string]uint32{"text": pgtype.TextArrayOID, "bigint": pgtype.Int8ArrayOID,
 				"smallint": pgtype.Int2ArrayOID, "bytea": pgtype.ByteaArrayOID, "boolean": pgtype.BoolArrayOID}[c.typ]
 			want, err := types.Encode(oid, pgtype.BinaryFormatCode, values[i], nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			storetest.Must(t, err)
 			if len(rows) == 0 { // pgx leaves the dimension out
 				want = binary.BigEndian.AppendUint32(nil, 1)
 			}

@@ -3,7 +3,6 @@ package gate_test
 import (
 	"errors"
 	"fmt"
-	"reflect"
 	"testing"
 	"time"
 
@@ -49,9 +48,7 @@ func readsErrand(t *testing.T, s errand.Store, want errand.Errand) {
 		func() (errand.Errand, error) { return s.Get(t.Context(), want.ID) },
 		func() (errand.Errand, error) { return s.Referenced(t.Context(), want.Service, want.Reference) },
 	} {
-		if got, err := read(); err != nil || !reflect.DeepEqual(got, want) {
-			t.Fatalf("read %+v, %v; want %+v", got, err, want)
-		}
+		storetest.Same(t, storetest.Value(read())(t), want, "read")
 	}
 }
 

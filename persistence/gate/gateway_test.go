@@ -34,9 +34,7 @@ func gatewayRoutes(t *testing.T, s gateway.Store, _ commit.Committer) {
 		t.Helper()
 		all := storetest.Value(s.Routes(t.Context()))(t)
 		for i := range all {
-			if all[i].UpdatedAt.IsZero() {
-				t.Error("no time of the change")
-			}
+			storetest.Equal(t, all[i].UpdatedAt.IsZero(), false, "no time of the change")
 			all[i].UpdatedAt = want[i].UpdatedAt
 		}
 		storetest.Same(t, all, want)

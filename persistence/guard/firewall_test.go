@@ -1,7 +1,6 @@
 package guard_test
 
 import (
-	"reflect"
 	"testing"
 
 	"castellan/domain/guard/firewall"
@@ -53,9 +52,7 @@ func firewallRoundTrip(t *testing.T, s firewall.Store, _ commit.Committer) {
 	next := persistencetest.Whole(t, func(r *firewall.Rule) { r.AllEntities = false })
 	storetest.Must(t, s.Change(t.Context(), "zz", func(firewall.Rule) (firewall.Rule, error) { return next, nil }))
 	next.AppID, next.Label, next.Type, next.EntityType = "API", "zz", firewall.RateLimit, firewall.IP
-	if got := listRules(t, s); !reflect.DeepEqual(got[0], next) {
-		t.Errorf("\n got %+v\nwant %+v", got[0], next)
-	}
+	storetest.Same(t, listRules(t, s)[0], next)
 }
 
 const racers = 8

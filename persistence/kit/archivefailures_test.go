@@ -272,9 +272,7 @@ func TestRoleMayRemove(t *testing.T) {
 				storetest.Equal(t, storetest.Value(a.MayRemove(ctx))(t), want, granted)
 				return undo
 			})
-			if !errors.Is(err, undo) {
-				t.Error(err)
-			}
+			storetest.Is(t, err, undo)
 		}
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()

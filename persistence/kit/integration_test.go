@@ -103,9 +103,7 @@ func rebind(t *testing.T, s integration.Store, c commit.Committer) {
 	}
 	fenced := func(err error) {
 		t.Helper()
-		if !errors.Is(err, commit.ErrFenced) {
-			t.Errorf("%v, want a fence", err)
-		}
+		storetest.Is(t, err, commit.ErrFenced)
 	}
 	fenced(bind("a", first.RecordID, "second"))
 	storetest.Must(t, c.Commit(ctx, integration.Add{Claim: first}, integration.Add{Claim: other}))
@@ -191,13 +189,9 @@ func feed(t *testing.T, s integration.Store, c commit.Committer) {
 	last := all[len(all)-1]
 	last.Tx = 0
 	storetest.Same(t, last, decided.Event)
-	if after := settledFeed(t, s, new(all[17].Mark()), 3); len(after) != 3 {
-		t.Errorf("%d events after the eighteenth", len(after))
-	}
+	storetest.Equal(t, len(settledFeed(t, s, new(all[17].Mark()), 3)), 3, "events after the eighteenth")
 	decisions := integration.EventQuery{Types: []integration.Type{integration.KYCDecided}}
-	if only := readFeed(t, s, decisions, nil, 5); len(only) != 1 {
-		t.Errorf("%d events of the type", len(only))
-	}
+	storetest.Equal(t, len(readFeed(t, s, decisions, nil, 5)), 1, "events of the type")
 }
 
 // A reader that follows the feed while many writers commit misses no event and reads none twice, although transactions
@@ -208,7 +202,7 @@ func feedSkipsNone(t *testing.T, s integration.Store, c commit.Committer) {
 	for w := range writers {
 		all.Go(func() {
 			for n := range each {
-				err := c.InTx(t.Context(), func(ctx context.Context) error {
+				storetest.Is(t, c.InTx(t.Context(), func(ctx context.Context) error {
 					if err := c.Commit(ctx, queuedEvent(w*each+n)); err != nil {
 						return err
 					}
@@ -216,10 +210,7 @@ func feedSkipsNone(t *testing.T, s integration.Store, c commit.Committer) {
 						time.Sleep(time.Duration(w) * time.Millisecond)
 					}
 					return nil
-				})
-				if err != nil {
-					t.Error(err)
-				}
+				}), nil)
 			}
 		})
 	}

@@ -8,18 +8,10 @@ import (
 
 	"castellan/domain/kit/storetest"
 	"castellan/persistence"
-
-	"github.com/uptrace/bun"
 )
 
-// Explain is the plan of a query. PostgreSQL is kept from reading whole tables
-// and from sorting where it has a choice: with a few rows it would rather do so.
-func Explain(t *testing.T, db *persistence.DB, query *bun.SelectQuery) string {
-	t.Helper()
-	return ExplainText(t, db, query.String())
-}
-
-// ExplainText is the plan of a query that is a text, under more settings of PostgreSQL.
+// ExplainText is the plan of a query, under more settings of PostgreSQL, which is kept from reading whole tables and
+// from sorting where it has a choice: with a few rows it would rather do so.
 func ExplainText(t *testing.T, db *persistence.DB, query string, settings ...string) string {
 	t.Helper()
 	ctx, pool, texts := t.Context(), "readers", []string{"EXPLAIN QUERY PLAN " + query}
@@ -48,13 +40,7 @@ func ExplainText(t *testing.T, db *persistence.DB, query string, settings ...str
 	return strings.Join(plan, "\n")
 }
 
-// WantsIndex checks that a page is read in the order of an index, without a sort.
-func WantsIndex(t *testing.T, db *persistence.DB, name string, query *bun.SelectQuery, index string) {
-	t.Helper()
-	WantsIndexOf(t, db, name, query.String(), index)
-}
-
-// WantsIndexOf is WantsIndex of a statement.
+// WantsIndexOf checks that a statement reads a page in the order of an index, without a sort.
 func WantsIndexOf(t *testing.T, db *persistence.DB, name, statement, index string) {
 	t.Helper()
 	plan := ExplainText(t, db, statement)

@@ -30,13 +30,8 @@ type Money struct {
 	t          *testing.T
 }
 
-// NewMoney returns a ledger without movements, on SQLite. At the end of the test it must verify.
-func NewMoney(t *testing.T, now func() time.Time) *Money {
-	t.Helper()
-	return MoneyIn(t, SQLite(t), now)
-}
-
-// MoneyIn is NewMoney in a database without currencies of its own.
+// MoneyIn returns a ledger without movements, in a database without currencies of its own. At the end of the test it
+// must verify.
 func MoneyIn(t *testing.T, db *persistence.DB, now func() time.Time) *Money {
 	t.Helper()
 	store := money.NewCurrencies(db)

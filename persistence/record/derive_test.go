@@ -2,10 +2,8 @@ package record
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"reflect"
-	"strings"
 	"testing"
 	"time"
 
@@ -74,9 +72,7 @@ func TestDerivedConversions(t *testing.T) {
 	row.ID, row.CreatedAt, row.Seen = 3, at.UnixMilli(), at.UnixMilli()
 	storetest.Same(t, storetest.Value(derived.Record(row))(t), whole)
 	storetest.Same(t, storetest.Value(derived.Record(derivedRow{}))(t), derivedRecord{})
-	if _, err := derived.Record(derivedRow{Fee: AmountColumns{Lo: -1}}); !errors.Is(err, amount.ErrRange) {
-		t.Error(err)
-	}
+	storetest.Is(t, storetest.Err(derived.Record(derivedRow{Fee: AmountColumns{Lo: -1}})), amount.ErrRange)
 }
 
 // A field that is forgotten on one side ends the program when it starts.
@@ -85,9 +81,7 @@ func TestForgottenFieldPanics(t *testing.T) {
 	refused := func(what, want string, of func()) {
 		t.Helper()
 		defer func() {
-			if got := fmt.Sprint(recover()); !strings.Contains(got, want) {
-				t.Errorf("%s: %s", what, got)
-			}
+			storetest.Contains(t, fmt.Sprint(recover()), want, what)
 		}()
 		of()
 	}

@@ -119,10 +119,8 @@ func TestAmountColumns(t *testing.T) {
 		}
 		storetest.Equal(t, strings.Join(got, " "), strings.Join(texts, " "), texts)
 		var hi, lo int64
-		if err := db.Conn(t.Context()).NewSelect().Model((*pouchRow)(nil)).Where("posted_hi = 0 AND id > 2").
-			ColumnExpr("sum(posted_hi), sum(posted_lo)").Scan(t.Context(), &hi, &lo); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, db.Conn(t.Context()).NewSelect().Model((*pouchRow)(nil)).Where("posted_hi = 0 AND id > 2").
+			ColumnExpr("sum(posted_hi), sum(posted_lo)").Scan(t.Context(), &hi, &lo))
 		storetest.Equal(t, storetest.Value((record.AmountColumns{hi, lo}).Amount())(t).String(), "0.3")
 		storetest.Is(t, storetest.Err((record.AmountColumns{0, -1}).Amount()), amount.ErrRange)
 	})

@@ -219,13 +219,10 @@ func TestFailedChanges(t *testing.T) {
 	fill(t, db)
 	broken, damaged := labels, errors.New("damaged")
 	broken.Record = func(labelRow) (label, error) { return label{}, damaged }
-	err := broken.Change(t.Context(), db, func(l label) (label, error) {
+	storetest.Is(t, broken.Change(t.Context(), db, func(l label) (label, error) {
 		t.Errorf("changed %+v", l)
 		return l, nil
-	}, record.Is("id", 1))
-	if !errors.Is(err, damaged) {
-		t.Errorf("a row that cannot be read: %v", err)
-	}
+	}, record.Is("id", 1)), damaged, "a row that cannot be read")
 	renamed := labels
 	renamed.Fixed = []string{"created_at"}
 	storetest.Wants(t, renamed.Change(t.Context(), db, func(l label) (label, error) {

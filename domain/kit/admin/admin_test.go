@@ -101,9 +101,7 @@ func TestDo(t *testing.T) {
 			err := changes.Do(t.Context(), by, "A", func(ctx context.Context) (admin.Done, error) {
 				return c.done, s.step("do", c.do)(ctx)
 			})
-			if want := errors.Join(c.lock, c.do, c.write); (err == nil) != (want == nil) {
-				t.Errorf("error %v, want %v", err, want)
-			}
+			storetest.Equal(t, err == nil, errors.Join(c.lock, c.do, c.write) == nil, err)
 			storetest.Same(t, s.seen, c.seen)
 			want := []commit.Write{extra{}, row, change.Note{Topic: change.MFA, Key: "t1"}}
 			if s.writes != nil && !reflect.DeepEqual(s.writes, want) {

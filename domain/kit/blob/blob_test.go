@@ -43,9 +43,7 @@ func TestNewKey(t *testing.T) {
 	name := part[4]
 	for _, other := range []string{name, "public/" + name, "public/" + part[3] + "/" + part[2] + "/" + name,
 		strings.Replace(key, ".png", "X.png", 1), "public/a.png"} {
-		if blob.Generated(other) {
-			t.Errorf("%s was taken for a generated key", other)
-		}
+		storetest.Equal(t, blob.Generated(other), false, other, "was taken for a generated key")
 	}
 	if got := blob.PublicPath(blob.PublicKey("a/b.png")); got != "a/b.png" || blob.PublicKey("a") != "public/a" {
 		t.Error(got)
@@ -95,9 +93,7 @@ func TestSweep(t *testing.T) {
 	}
 	storetest.Equal(t, storetest.Value(blob.Sweep(ctx, files, owners, later))(t), 1)
 	for key, want := range map[string]bool{"doc/named": true, "doc/lost": false, "tmp/x": false, "other/y": true} {
-		if _, err := files.Stat(ctx, key); (err == nil) != want {
-			t.Errorf("%s: %v", key, err)
-		}
+		storetest.Equal(t, storetest.Err(files.Stat(ctx, key)) == nil, want, key)
 	}
 }
 
@@ -130,8 +126,6 @@ func TestReplaced(t *testing.T) {
 	storetest.Value(files.Stat(t.Context(), "a/old"))(t)
 	committed()
 	for key, want := range map[string]bool{"a/old": false, "a/kept": true} {
-		if _, err := files.Stat(t.Context(), key); (err == nil) != want {
-			t.Errorf("%s: %v", key, err)
-		}
+		storetest.Equal(t, storetest.Err(files.Stat(t.Context(), key)) == nil, want, key)
 	}
 }

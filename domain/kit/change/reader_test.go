@@ -84,16 +84,12 @@ func TestFresh(t *testing.T) {
 		}
 		ok(t, r.Poll(t.Context()))
 		time.Sleep(change.Bound - time.Millisecond)
-		if !r.Fresh() {
-			t.Error("within the bound")
-		}
+		storetest.Equal(t, r.Fresh(), true, "within the bound")
 		ok(t, r.CatchUp(t.Context()))
 		storetest.Equal(t, f.reads, 1)
 		f.note("a")
 		time.Sleep(time.Millisecond)
-		if r.Fresh() {
-			t.Error("a second after the last read")
-		}
+		storetest.Equal(t, r.Fresh(), false, "a second after the last read")
 		ok(t, r.CatchUp(t.Context()))
 		if !r.Fresh() || told["a"] != 1 {
 			t.Errorf("told of %v", told)
@@ -107,9 +103,7 @@ func TestSlowRead(t *testing.T) {
 		f := &feed{takes: change.Bound}
 		r, _ := follower(f)
 		ok(t, r.Poll(t.Context()))
-		if r.Fresh() {
-			t.Error("a read that took as long as the bound")
-		}
+		storetest.Equal(t, r.Fresh(), false, "a read that took as long as the bound")
 	})
 }
 
@@ -295,9 +289,7 @@ func TestSlowReadRefusesNobody(t *testing.T) {
 			for range 40 {
 				time.Sleep(change.Every / 4)
 				ok(t, r.CatchUp(t.Context()))
-				if !r.Fresh() {
-					t.Error("served by what is older than the bound")
-				}
+				storetest.Equal(t, r.Fresh(), true, "served by what is older than the bound")
 			}
 			stop()
 			synctest.Wait()

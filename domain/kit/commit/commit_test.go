@@ -40,9 +40,7 @@ func TestAfter(t *testing.T) {
 	said = ""
 	var tx transaction
 	err := tx.InTx(t.Context(), func(ctx context.Context) error {
-		if !commit.Inside(ctx) {
-			t.Error("not inside")
-		}
+		storetest.Equal(t, commit.Inside(ctx), true, "not inside")
 		commit.After(ctx, say("a"))
 		commit.After(ctx, say("b"))
 		storetest.Equal(t, said, "", "before the commit")

@@ -32,9 +32,7 @@ func TestText(t *testing.T) {
 		"INVALID_FIELD: a: is over 2": fault.Invalid("a", "is over %d", 2),
 		"INVALID_FIELD: b: bad":       fault.All([]fault.Problem{{Field: "b", Message: "bad"}, {Field: "c"}}),
 	} {
-		if err.Error() != want {
-			t.Errorf("%s, want %s", err, want)
-		}
+		storetest.Equal(t, err.Error(), want)
 	}
 	storetest.Must(t, fault.All(nil))
 	var f *fault.Error

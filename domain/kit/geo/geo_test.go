@@ -53,9 +53,7 @@ func TestAssigned(t *testing.T) {
 		"Tr": false, "": false, "T": false, "TUR": false,
 		"T1": false, "XX": false, "XK": false, "ZZ": false, "EU": false, "AP": false, "AN": false, "UK": false,
 		"SU": false, "AA": false, "[\\": false} {
-		if Assigned(code) != want {
-			t.Errorf("%q: %v", code, !want)
-		}
+		storetest.Equal(t, Assigned(code), want, code)
 	}
 }
 
@@ -103,9 +101,7 @@ func TestFilter(t *testing.T) {
 	}
 	for code, want := range map[string]bool{"DE": true, "TR": true, "NL": false, "ET": false, "": false, "D": false,
 		"E,": false, "tr": false, "DE,TR": false} {
-		if f.Has(code) != want {
-			t.Errorf("%q: %v", code, !want)
-		}
+		storetest.Equal(t, f.Has(code), want, code)
 	}
 	for _, c := range []struct{ got, want Filter }{
 		{f.With("NL"), "DE,NL,TR"}, {f.With("DE"), f}, {f.Without("DE"), "TR"}, {f.Without("NL"),
@@ -154,7 +150,5 @@ func TestAdmits(t *testing.T) {
 			t.Errorf("%+v %q from %s in %q: %v", c.p, c.f, c.from, c.country, got)
 		}
 	}
-	if private.Admits("TR", "", netip.Addr{}) {
-		t.Error("no address passes")
-	}
+	storetest.Equal(t, private.Admits("TR", "", netip.Addr{}), false, "no address passes")
 }

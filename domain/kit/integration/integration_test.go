@@ -61,9 +61,7 @@ func TestOnceInARace(t *testing.T) {
 		t.Error(err)
 	}
 	_, _, err = c.once(t.Context(), "body", func() error { c.err = errDown; return taken })
-	if !errors.Is(err, errDown) {
-		t.Errorf("the claim cannot be read again: %v", err)
-	}
+	storetest.Is(t, err, errDown, "the claim cannot be read again")
 }
 
 // Equal values have equal digests. A fence names the external id with its kind.

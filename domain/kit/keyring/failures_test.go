@@ -115,9 +115,7 @@ func TestMasterStaysPrepared(t *testing.T) {
 		t.Fatalf("%s, %v", id, err)
 	}
 	storetest.Equal(t, string(storetest.Value(os.ReadFile(file))(t)), "x", "the damaged file was replaced")
-	if rs := records(t, s); rs[0].MasterID != id {
-		t.Errorf("wrapped by %s", rs[0].MasterID)
-	}
+	storetest.Equal(t, records(t, s)[0].MasterID, id)
 	// A start finds the prepared file, and later the one that was moved by hand.
 	c.open(t, s, file)
 	storetest.Must(t, os.Rename(file+".new", file))

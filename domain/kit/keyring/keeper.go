@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -157,13 +158,9 @@ func (k *Keeper) fit(want Record) error {
 
 // missing makes a first key for every purpose without one.
 func (k *Keeper) missing(records []Record) (made []Record) {
-	have := map[Purpose]bool{}
-	for _, r := range records {
-		have[r.Purpose] = true
-	}
 	now := k.now()
 	for _, p := range purposes {
-		if !have[p] {
+		if !slices.ContainsFunc(records, func(r Record) bool { return r.Purpose == p }) {
 			made = append(made, newKey(k.master, p, 1, now, now))
 		}
 	}

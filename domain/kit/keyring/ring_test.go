@@ -33,9 +33,7 @@ func TestSeal(t *testing.T) {
 	if bytes.Contains(sealed, plain) || bytes.Equal(sealed, r.Seal(plain, ad)) {
 		t.Error("a sealed value shows its content or repeats")
 	}
-	if r.Stale(sealed) {
-		t.Error("a fresh value is stale")
-	}
+	storetest.Equal(t, r.Stale(sealed), false, "a fresh value is stale")
 	storetest.Is(t, storetest.Err(r.Open(sealed, []byte("row/2"))), keyring.ErrOpen, "with the data of another row")
 	for n := range sealed {
 		storetest.Is(t, storetest.Err(r.Open(sealed[:n], ad)), keyring.ErrOpen, n)
@@ -65,9 +63,7 @@ func TestHash(t *testing.T) {
 		{"ot", "pchallenge", "method", "123456"},
 		{"otp", "method", "challenge", "123456"}, {"otp"}, {""},
 	} {
-		if r.Matches(a, other[0], other[1:]...) {
-			t.Errorf("%q has the hash of another", other)
-		}
+		storetest.Equal(t, r.Matches(a, other[0], other[1:]...), false, other, "has the hash of another")
 	}
 	if r.Matches(keyring.Sum{Key: a.Key, Sum: a.Sum[:31]}, "otp", "challenge", "method", "123456") ||
 		r.Matches(keyring.Sum{}, "otp") {
@@ -108,9 +104,7 @@ func TestConcurrentUse(t *testing.T) {
 					t.Error("the signer's public key is another")
 				}
 				if n%50 == 0 {
-					if err := k.Reload(t.Context()); err != nil {
-						t.Error(err)
-					}
+					storetest.Is(t, k.Reload(t.Context()), nil)
 				}
 				r.JWKS()
 			}
@@ -135,9 +129,7 @@ func TestJWKS(t *testing.T) {
 	if all := r.Thumbprints(); len(all) != 1 || !bytes.Equal(rawURL(t, all[kid]), sum[:]) {
 		t.Errorf("thumbprints %v", all)
 	}
-	if x := rawURL(t, got["x"]); !bytes.Equal(x, private.Public().(ed25519.PublicKey)) {
-		t.Errorf("x = %x", x)
-	}
+	storetest.Equal(t, string(rawURL(t, got["x"])), string(private.Public().(ed25519.PublicKey)), "x")
 }
 
 func TestUnknownKeyRereadsOnceASecond(t *testing.T) {
@@ -192,9 +184,7 @@ func TestUnknownKeyIsFound(t *testing.T) {
 		t.Fatal("the new key does not seal")
 	}
 	for _, v := range [][]byte{sealed, old} {
-		if plain, err := b.Ring().Open(v, nil); err != nil || string(plain) != "plain" {
-			t.Errorf("opened %q, %v", plain, err)
-		}
+		storetest.Equal(t, string(storetest.Value(b.Ring().Open(v, nil))(t)), "plain")
 	}
 }
 
@@ -219,9 +209,7 @@ func TestHashesUnderEveryKey(t *testing.T) {
 		t.Errorf("sums %v", sums)
 	}
 	c.add(10 * 365 * 24 * time.Hour)
-	if !r.Matches(old, "d", "v") {
-		t.Error("an old hash no longer matches")
-	}
+	storetest.Equal(t, r.Matches(old, "d", "v"), true, "an old hash no longer matches")
 }
 
 // Subscriptions are bound to the key: every node has the same key, before and after other nodes rotate, and no other
@@ -241,7 +229,5 @@ func TestVAPIDOutlivesRotation(t *testing.T) {
 	if !k.Ring().VAPIDs()[0].Equal(first) || !open().Ring().VAPIDs()[0].Equal(first) {
 		t.Error("the key changed with a rotation")
 	}
-	if keyringtest.Ring(t, nil).VAPIDs()[0].Equal(first) {
-		t.Error("two deployments have one key")
-	}
+	storetest.Equal(t, keyringtest.Ring(t, nil).VAPIDs()[0].Equal(first), false, "two deployments have one key")
 }

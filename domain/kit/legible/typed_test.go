@@ -4,6 +4,8 @@ import (
 	"testing"
 	"unicode"
 
+	"castellan/domain/kit/storetest"
+
 	"golang.org/x/text/unicode/norm"
 )
 
@@ -15,15 +17,11 @@ func TestTyped(t *testing.T) {
 		"12\u200b3\ufeff": "123", "1\u00ad2": "12", "1\u30002\u2800": "12", "1\u20602\ufe0f": "12",
 		"12a": "12a", "12\x00": "12\x00", "12\xff": "12\ufffd", "½": "½", "Ⅷ": "Ⅷ", "+9-0": "+9-0", "-١٢.٥": "-12.5",
 	} {
-		if got := Typed(in); got != want {
-			t.Errorf("%q: %q, want %q", in, got, want)
-		}
+		storetest.Equal(t, Typed(in), want, in)
 	}
 	for in, want := range map[string]string{"12.50": "12.50", " \u200f١٢٫٥٠\u00a0": "12.50", "\u22121": "-1", "1 2": "1 2",
 		"1\u20602": "12", "": "", "1\u066c000": "1\u066c000", "1,5": "1,5"} {
-		if got := Number(in); got != want {
-			t.Errorf("number %q: %q, want %q", in, got, want)
-		}
+		storetest.Equal(t, Number(in), want, "number", in)
 	}
 	if n := testing.AllocsPerRun(10, func() { _ = Typed("+905321234567") }); n != 0 {
 		t.Errorf("a plain text costs %v allocations", n)

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"castellan/domain/kit/storetest"
 )
 
 func TestRoundTrip(t *testing.T) {
@@ -26,9 +28,7 @@ func TestRoundTrip(t *testing.T) {
 		t.Errorf("%q, %q", a, c)
 	}
 	for _, n := range []int64{0, -1, 63, math.MaxInt64, math.MinInt64} {
-		if got := r.Int(); got != n {
-			t.Errorf("%d, want %d", got, n)
-		}
+		storetest.Equal(t, r.Int(), n)
 	}
 	if a := r.Bool(); !a || r.Exact() {
 		t.Errorf("%v, and one is left", a)

@@ -162,9 +162,7 @@ func TestSeed(t *testing.T) {
 	}
 	storetest.Fails(t, parameter.Seed(t.Context(), full{d.Store}), "", "no error of a parameter that cannot be added")
 	empty := parameter.NewCache(d.Store)
-	if got := parameter.UserType.In(empty.Set()); fmt.Sprint(got.Values) != "[bireysel kurumsal]" {
-		t.Errorf("%v", got)
-	}
+	storetest.Equal(t, fmt.Sprint(parameter.UserType.In(empty.Set()).Values), "[bireysel kurumsal]")
 }
 
 // full is a store that rejects new parameters and lists none.
@@ -184,11 +182,8 @@ func TestDetail(t *testing.T) {
 		storetest.Must(t, d.update("OWN", `{"long":"`+strings.Repeat("x", 16<<10)+`"}`))
 	}
 	acts := persistencetest.Acts(t, d.db)
-	if want := `PARAMETER_UPDATE|boss||OWN|{"b":[{"apiKey":"(hidden)","c":[{"token":"(hidden)"}]},` +
-		`{"apiKey":"(hidden)","c":[{"token":"(hidden)"}]}],"d":[2,null],"e":[null,3],"secret":[null,"(hidden)"]}`; acts[0] !=
-		want {
-		t.Errorf("%s", acts[0])
-	}
+	storetest.Equal(t, acts[0], `PARAMETER_UPDATE|boss||OWN|{"b":[{"apiKey":"(hidden)","c":[{"token":"(hidden)"}]},`+
+		`{"apiKey":"(hidden)","c":[{"token":"(hidden)"}]}],"d":[2,null],"e":[null,3],"secret":[null,"(hidden)"]}`)
 	if !strings.Contains(acts[1], " bytes of old and new, SHA-256 ") || len(acts[1]) > 200 || len(acts) != 2 {
 		t.Errorf("%.200s", acts[1])
 	}
@@ -213,9 +208,7 @@ func TestChange(t *testing.T) {
 		return i, nil
 	}
 	storetest.Must(t, parameter.AMLControl.Change(t.Context(), d.Store, ignore))
-	if got := d.get("AMLCONTROL"); string(got.JSON) != `{"ignoredUsers":["u1"]}` {
-		t.Errorf("%s", got.JSON)
-	}
+	storetest.Equal(t, string(d.get("AMLCONTROL").JSON), `{"ignoredUsers":["u1"]}`)
 	no := errors.New("no")
 	err := parameter.AMLControl.Change(t.Context(), d.Store, func(i parameter.Ignored) (parameter.Ignored, error) {
 		return i, no
@@ -257,9 +250,7 @@ func TestIgnoredDiffer(t *testing.T) {
 func TestCodesAreDifferent(t *testing.T) {
 	codes := parameter.Codes()
 	for _, want := range []string{"KYC_LEVEL", "EXPLANATION"} {
-		if !slices.Contains(codes, want) {
-			t.Errorf("%v lack %s", codes, want)
-		}
+		storetest.Equal(t, slices.Contains(codes, want), true, codes, "lack", want)
 	}
 	slices.Sort(codes)
 	storetest.Equal(t, len(codes), len(slices.Compact(slices.Clone(codes))), codes)

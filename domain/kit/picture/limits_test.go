@@ -69,9 +69,7 @@ func TestLargestFile(t *testing.T) {
 		}
 	}
 	out := &limited{ctx: t.Context()}
-	if _, err := out.Write(make([]byte, 15<<20)); err != nil {
-		t.Error(err)
-	}
+	storetest.Is(t, storetest.Err(out.Write(make([]byte, 15<<20))), nil)
 	if _, err := out.Write([]byte{1}); !errors.Is(err, errLarge) || out.Len() != 15<<20 {
 		t.Errorf("%d bytes, %v", out.Len(), err)
 	}
@@ -81,17 +79,13 @@ func TestLargestFile(t *testing.T) {
 func TestDecodingEndsWithContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	in, out := &timed{ctx, bytes.NewReader([]byte{7, 8})}, &limited{ctx: ctx}
-	if b, err := in.ReadByte(); b != 7 || err != nil {
-		t.Errorf("%d, %v", b, err)
-	}
+	storetest.Equal(t, storetest.Value(in.ReadByte())(t), 7)
 	cancel()
 	_, reads := in.Read(make([]byte, 1))
 	_, readsByte := in.ReadByte()
 	_, writes := out.Write([]byte{1})
 	for _, err := range []error{reads, readsByte, writes} {
-		if !errors.Is(err, context.Canceled) {
-			t.Error(err)
-		}
+		storetest.Is(t, err, context.Canceled)
 	}
 	if in.Len() != 1 || out.Len() != 0 {
 		t.Errorf("%d bytes are left, %d are written", in.Len(), out.Len())

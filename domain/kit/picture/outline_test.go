@@ -5,6 +5,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"castellan/domain/kit/storetest"
 )
 
 // raw returns the bytes of hexadecimal text with spaces.
@@ -134,9 +136,7 @@ func TestOrientationOfEXIF(t *testing.T) {
 		"no directory":            {"457869660000 4949 2a00", 0},
 		"not EXIF":                {"687474703a2f 4949 2a00 08000000 0100 " + entry, 0},
 	} {
-		if got := orientationOf(raw(c.segment)); got != c.want {
-			t.Errorf("%s: %d", name, got)
-		}
+		storetest.Equal(t, orientationOf(raw(c.segment)), c.want, name)
 	}
 }
 

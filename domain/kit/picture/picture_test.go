@@ -134,9 +134,7 @@ func TestMemory(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 4 {
 			wg.Go(func() {
-				if _, err := checked(t, d, "f", large); err != nil {
-					t.Error(err)
-				}
+				storetest.Is(t, storetest.Err(checked(t, d, "f", large)), nil)
 			})
 		}
 		wg.Wait()

@@ -2,12 +2,13 @@ package setup
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"castellan/domain/kit/storetest"
 )
 
 func TestLines(t *testing.T) {
@@ -22,9 +23,7 @@ func TestLines(t *testing.T) {
 		{Finding{"disk", OK, "12 GiB free", "", "", ""}, "disk: ok (12 GiB free)"},
 		{Finding{"clock", Fault, "", "a", "b", ""}, "clock: fault, a, b"},
 	} {
-		if got := c.f.String(); got != c.want {
-			t.Errorf("%q, want %q", got, c.want)
-		}
+		storetest.Equal(t, c.f.String(), c.want)
 	}
 }
 
@@ -58,15 +57,11 @@ func TestOneRunAtATime(t *testing.T) {
 		})
 		hasty, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
-		if _, err := c.Run(hasty); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("a hasty caller: %v", err)
-		}
+		storetest.Is(t, storetest.Err(c.Run(hasty)), context.DeadlineExceeded, "a hasty caller")
 		var all sync.WaitGroup
 		for range 8 {
 			all.Go(func() {
-				if r, err := c.Run(t.Context()); err != nil || r.Findings[0].Key != "a" {
-					t.Errorf("%v %v", r, err)
-				}
+				storetest.Equal(t, storetest.Value(c.Run(t.Context()))(t).Findings[0].Key, "a")
 			})
 		}
 		all.Wait()

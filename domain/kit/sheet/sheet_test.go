@@ -23,9 +23,7 @@ func TestNoCellBeginsAFormula(t *testing.T) {
 		"\ufeff=1": "\ufeff'=1", "a\u3000－1": "a\u3000'－1", "a؛=1": "a؛'=1", "x;+1;-2": "x;'+1;'-2",
 	} {
 		file := string(CSV([][]string{{text, "b"}}))
-		if quoted := `"` + strings.ReplaceAll(want, `"`, `""`) + "\",\"b\"\n"; file != quoted {
-			t.Errorf("%q becomes %s, want %s", text, file, quoted)
-		}
+		storetest.Equal(t, file, `"`+strings.ReplaceAll(want, `"`, `""`)+"\",\"b\"\n", text, "becomes")
 		storetest.Same(t, storetest.Value(csv.NewReader(strings.NewReader(file)).ReadAll())(t), [][]string{{want, "b"}})
 	}
 }
@@ -34,9 +32,7 @@ func TestNoCellBeginsAFormula(t *testing.T) {
 func TestConsoleHasTheSameSigns(t *testing.T) {
 	text := storetest.Value(os.ReadFile("../../../console/src/kit/csv.ts"))(t)
 	for name, signs := range map[string]string{"FORMULAS": formulas, "SEPARATORS": separators} {
-		if want := "const " + name + " = `" + signs + "`;"; !strings.Contains(string(text), want) {
-			t.Errorf("csv.ts has not the line %s", want)
-		}
+		storetest.Contains(t, string(text), "const "+name+" = `"+signs+"`;", "csv.ts")
 	}
 }
 

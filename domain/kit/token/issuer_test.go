@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -116,15 +117,11 @@ func TestWire(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", class, err)
 		}
-		if want := map[string]any{"alg": "EdDSA", "kid": kid, "typ": string(class) +
-			"+jwt"}; !reflect.DeepEqual(parsed.Header, want) {
-			t.Errorf("%s header %v", class, parsed.Header)
-		}
+		header := map[string]any{"alg": "EdDSA", "kid": kid, "typ": string(class) + "+jwt"}
+		storetest.Same(t, parsed.Header, header, class, "header")
 		want := jwt.MapClaims{"aud": string(class)}
 		for _, m := range []map[string]any{common, own} {
-			for k, v := range m {
-				want[k] = v
-			}
+			maps.Copy(want, m)
 		}
 		storetest.Same(t, got, want, class)
 	}

@@ -48,9 +48,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		for n := range 4 * capacity {
 			e := numbered(n, noon.Add(time.Hour))
 			m.put(e, noon)
-			if m.get(e.sum) != e {
-				t.Fatalf("capacity %d: a newcomer is not remembered", capacity)
-			}
+			storetest.Equal(t, m.get(e.sum), e, "capacity", capacity, "a newcomer is not remembered")
 		}
 		m.check(t)
 		if got := m.size(); got > capacity || got < capacity/2 {

@@ -307,9 +307,7 @@ func FuzzVerify(f *testing.F) {
 	warm := token.NewIssuer(ring, issuerURL, "default", clock, 100)
 	cold := token.NewIssuer(ring, issuerURL, "default", clock, 0)
 	good, err := warm.Sign(session(now))
-	if err != nil {
-		f.Fatal(err)
-	}
+	storetest.Must(f, err)
 	f.Add(good)
 	f.Add(good + "=")
 	f.Add("e30.e30.AA")

@@ -32,7 +32,7 @@ var by = audit.By{UserID: "boss"}
 func newDesk(t *testing.T) *desk {
 	d := &desk{t: t, now: time.UnixMilli(1_700_000_000_000).UTC()}
 	now := func() time.Time { d.now = d.now.Add(time.Millisecond); return d.now }
-	d.Money = persistencetest.NewMoney(t, now)
+	d.Money = persistencetest.MoneyIn(t, persistencetest.SQLite(t), now)
 	d.Service = &blockage.Service{Store: money.NewBlockages(d.DB), Ledger: d.Money.Ledger,
 		Users: account.NewUsers(d.DB), Currencies: d.Money.Currencies, Now: now}
 	d.User("jane", func(u *user.User) { u.Name, u.Surname, u.Phone = "Jane", "Doe", "+905321234567" })

@@ -167,9 +167,7 @@ func race(t *testing.T, s blob.Store) {
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Go(func() {
-			if err := s.Put(t.Context(), "document/x", []byte(text(i))); err != nil {
-				t.Error(err)
-			}
+			storetest.Is(t, s.Put(t.Context(), "document/x", []byte(text(i))), nil)
 			f, err := s.Get(t.Context(), "document/x")
 			if err != nil {
 				t.Error(err)

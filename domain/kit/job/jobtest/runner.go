@@ -155,9 +155,7 @@ func writesAreRefused(t *testing.T, s job.Store, c commit.Committer) {
 				w.step(w.runner("a"), id)
 			}
 			writes = []commit.Write{write}
-			if j := w.run(w.runner("a"), id); j.State != job.Failed {
-				t.Errorf("%s %s: %+v", name, kind, j)
-			}
+			storetest.Equal(t, w.run(w.runner("a"), id).State, job.Failed, name, kind)
 		}
 	}
 }
@@ -182,9 +180,7 @@ func itemsFailAlone(t *testing.T, s job.Store, c commit.Committer) {
 	if j := w.step(w.runner("a"), id); j.Total != 500 || len(w.sent) != 0 {
 		t.Errorf("after a page of recipients %+v", j)
 	}
-	if j := w.run(w.runner("a"), id); j.State != job.Done {
-		t.Errorf("%+v", j)
-	}
+	storetest.Equal(t, w.run(w.runner("a"), id).State, job.Done)
 	w.wantsCounts(id, 550, job.Counts{Done: 545, Failed: 2, Unknown: 2, Skipped: 1})
 	storetest.Same(t, w.get(id).Failures, []job.Failure{
 		{Reason: "INTERNAL", Text: "internal error; see the log of the service", Count: 1, Refs: []string{"r00001"}},
@@ -255,9 +251,7 @@ func later(t *testing.T, s job.Store, c commit.Committer) {
 	w.wantsCounts(id, 45, job.Counts{})
 	away = func(ref string) bool { return ref == "r00003" }
 	must(t, w.service().Resend(t.Context(), person, id))
-	if j := w.run(r, id); j.State != job.Done {
-		t.Errorf("%+v", j)
-	}
+	storetest.Equal(t, w.run(r, id).State, job.Done)
 	w.wantsCounts(id, 45, job.Counts{Done: 44, Failed: 1})
 }
 
@@ -330,9 +324,7 @@ func cancelBreaksAStep(t *testing.T, s job.Store, c commit.Committer) {
 	ended := make(chan job.Job)
 	go func() { ended <- w.run(r, id) }()
 	<-begun
-	if !r.Busy(id) {
-		t.Error("no step is under way")
-	}
+	storetest.Equal(t, r.Busy(id), true, "no step is under way")
 	asked := time.Now()
 	must(t, w.service().Cancel(t.Context(), person, id))
 	if j := <-ended; j.State != job.Cancelled || j.Attempts != 0 || time.Since(asked) > 2*time.Second {

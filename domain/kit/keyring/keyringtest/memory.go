@@ -15,6 +15,7 @@ import (
 
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/keyring"
+	"castellan/domain/kit/storetest"
 )
 
 // Memory is a keyring.Store without a database. The zero value is empty.
@@ -131,9 +132,7 @@ func Keeper(t testing.TB, now func() time.Time) *keyring.Keeper {
 		now = time.Now
 	}
 	k, err := keyring.Open(t.Context(), &Memory{}, filepath.Join(t.TempDir(), "master.key"), true, now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	return k
 }
 
@@ -144,9 +143,7 @@ func Replace(t testing.TB, k *keyring.Keeper) keyring.Rotation {
 	if err == nil {
 		err = k.Reload(t.Context())
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	return done
 }
 

@@ -35,13 +35,6 @@ func record(id string, p keyring.Purpose, seq int64) keyring.Record {
 		Wrapped: []byte{0, 1, 0xfe, 0xff, '\'', '?'}, MasterID: "m1"}
 }
 
-func want(t *testing.T, err error, code fault.Code) {
-	t.Helper()
-	if fault.CodeOf(err) != code {
-		t.Fatalf("got %v, want %s", err, code)
-	}
-}
-
 func keys(t *testing.T, s keyring.Store) []keyring.Record {
 	t.Helper()
 	rs := storetest.Value(s.Keys(t.Context()))(t)
@@ -76,8 +69,9 @@ func roundTrip(t *testing.T, s keyring.Store, _ commit.Committer) {
 func taken(t *testing.T, s keyring.Store, _ commit.Committer) {
 	a := record("a", keyring.Signing, 1)
 	storetest.Must(t, s.Add(t.Context(), a))
-	want(t, s.Add(t.Context(), record("b", keyring.Sealing, 1), record("a", keyring.Hashing, 1)), fault.RecordAlreadyExist)
-	want(t, s.Add(t.Context(), record("b", keyring.Sealing, 1), record("c", keyring.Signing, 1)), fault.RecordAlreadyExist)
+	b := record("b", keyring.Sealing, 1)
+	storetest.Wants(t, s.Add(t.Context(), b, record("a", keyring.Hashing, 1)), fault.RecordAlreadyExist)
+	storetest.Wants(t, s.Add(t.Context(), b, record("c", keyring.Signing, 1)), fault.RecordAlreadyExist)
 	same(t, s, a) // all or none
 }
 
@@ -85,8 +79,8 @@ func rotate(t *testing.T, s keyring.Store, _ commit.Committer) {
 	a, b := record("a", keyring.Signing, 1), record("b", keyring.Signing, 2)
 	storetest.Must(t, s.Add(t.Context(), a))
 	a.RetiredAt = start.Add(time.Hour)
-	want(t, s.Rotate(t.Context(), b, a, record("zz", keyring.Signing, 9)), fault.RecordNotFound)
-	want(t, s.Rotate(t.Context(), record("b", keyring.Signing, 1), a), fault.RecordAlreadyExist)
+	storetest.Wants(t, s.Rotate(t.Context(), b, a, record("zz", keyring.Signing, 9)), fault.RecordNotFound)
+	storetest.Wants(t, s.Rotate(t.Context(), record("b", keyring.Signing, 1), a), fault.RecordAlreadyExist)
 	same(t, s, record("a", keyring.Signing, 1))
 	storetest.Must(t, s.Rotate(t.Context(), b, a))
 	same(t, s, a, b)
@@ -99,10 +93,11 @@ func rewrap(t *testing.T, s keyring.Store, _ commit.Committer) {
 		r.Wrapped, r.MasterID = []byte("again "+r.ID), "m2"
 		return r
 	}
-	want(t, s.Rewrap(t.Context(), "m1", []keyring.Record{next(a)}), fault.InvalidState)          // not all keys
-	want(t, s.Rewrap(t.Context(), "m0", []keyring.Record{next(a), next(b)}), fault.InvalidState) // not their master key
-	want(t, s.Rewrap(t.Context(), "m1", []keyring.Record{next(a), next(b), next(record("c", keyring.Sealing, 1))}),
-		fault.InvalidState)
+	both := []keyring.Record{next(a), next(b)}
+	storetest.Wants(t, s.Rewrap(t.Context(), "m1", both[:1]), fault.InvalidState) // not all keys
+	storetest.Wants(t, s.Rewrap(t.Context(), "m0", both), fault.InvalidState)     // not their master key
+	three := append(both, next(record("c", keyring.Sealing, 1)))
+	storetest.Wants(t, s.Rewrap(t.Context(), "m1", three), fault.InvalidState)
 	same(t, s, a, b)
 	storetest.Must(t, s.Rewrap(t.Context(), "m1", []keyring.Record{next(a), next(b)}))
 	same(t, s, next(a), next(b))
@@ -113,8 +108,8 @@ func oneMaster(t *testing.T, s keyring.Store, _ commit.Committer) {
 	storetest.Must(t, s.Add(t.Context(), a))
 	other := record("b", keyring.Signing, 2)
 	other.MasterID = "m2"
-	want(t, s.Add(t.Context(), other), fault.InvalidState)
-	want(t, s.Rotate(t.Context(), other, a), fault.InvalidState)
+	storetest.Wants(t, s.Add(t.Context(), other), fault.InvalidState)
+	storetest.Wants(t, s.Rotate(t.Context(), other, a), fault.InvalidState)
 	same(t, s, a)
 }
 

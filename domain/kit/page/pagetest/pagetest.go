@@ -37,9 +37,7 @@ func check[F, M any, T page.Marked[M]](t *testing.T,
 		var got []T
 		for more := true; more; {
 			p, err := read(t.Context(), filter, q)
-			if err != nil {
-				t.Fatal(err)
-			}
+			storetest.Must(t, err)
 			if limit > 0 && len(p.Records) > limit || p.More && len(p.Records) != limit {
 				t.Fatalf("%+v: a page of %d records for a limit of %d, more: %v", filter, len(p.Records), limit, p.More)
 			}
