@@ -102,9 +102,9 @@ func (s *service) tries(r password.GuardRules) *password.Guards {
 
 // alarms handles the reports of devices that the owner did not start a challenge.
 func (s *service) alarms() *session.Alarms {
-	return &session.Alarms{Users: s.users, Sessions: sessionstore.NewSessions(s.DB),
-		Challenges: factor.NewChallenges(s.DB), Notices: s.starter, Commit: s.commit,
-		Revocations: s.revocations, Hold: transaction.HoldQueued(s.jobs), Now: time.Now}
+	return &session.Alarms{Sessions: &session.Service{Users: s.users, Sessions: sessionstore.NewSessions(s.DB),
+		Notices: s.starter, Commit: s.commit, Revocations: s.revocations, Now: time.Now},
+		Challenges: factor.NewChallenges(s.DB), Hold: transaction.HoldQueued(s.jobs)}
 }
 
 // revoking is the committer of writers that cannot update this node's tables themselves after they ended or changed

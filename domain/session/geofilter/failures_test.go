@@ -63,29 +63,6 @@ func TestClearWhileAccountChanges(t *testing.T) {
 	}
 }
 
-// A country is added once, and removed if it is there.
-func TestPrepareChange(t *testing.T) {
-	db := persistencetest.SQLite(t)
-	u := usertest.Sample(1)
-	storetest.Must(t, db.Commit(t.Context(), u))
-	storetest.Must(t, db.Commit(t.Context(), user.SetCountries{UserID: u.ID, CV: u.CV, Countries: "TR"}))
-	s := &geofilter.Service{Store: session.NewGeofilters(db), Users: account.NewUsers(db), Commit: db}
-	for _, c := range []struct {
-		prepare  func(context.Context, string, string) (geofilter.Command, error)
-		id, code string
-		want     fault.Code
-	}{
-		{s.PrepareAdd, u.ID, "DE", ""}, {s.PrepareAdd, u.ID, "TR", fault.RecordAlreadyExist},
-		{s.PrepareRemove, u.ID, "TR", ""}, {s.PrepareRemove, u.ID, "DE", fault.RecordNotFound},
-		{s.PrepareAdd, u.ID, "XX", fault.InvalidField}, {s.PrepareRemove, "unknown", "TR", fault.RecordNotFound},
-	} {
-		got, err := c.prepare(t.Context(), c.id, c.code)
-		if storetest.Wants(t, err, c.want); err == nil && got.Code != c.code {
-			t.Errorf("%s: %+v", c.code, got)
-		}
-	}
-}
-
 // An action describes its country. It fails for a damaged command and for an unknown account.
 func TestActionsOfFilters(t *testing.T) {
 	db := persistencetest.SQLite(t)

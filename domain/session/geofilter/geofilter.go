@@ -58,11 +58,6 @@ type Command struct {
 	Code string `json:"c"`
 }
 
-// List returns an account's countries, oldest first.
-func (s *Service) List(ctx context.Context, userID string) ([]Country, error) {
-	return s.Store.Countries(ctx, userID)
-}
-
 // PrepareAdd checks an addition before its challenge is created (D-GEO-04). The only country may be one where the
 // caller is not (D-GEO-05).
 //

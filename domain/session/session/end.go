@@ -59,36 +59,26 @@ func (s *Service) end(ctx context.Context, who Caller, sessionID, action string)
 // EndAll ends every session of the caller, including this one, and closes the challenges started in them. It returns
 // how many were active.
 func (s *Service) EndAll(ctx context.Context, who Caller) (ended int, err error) {
-	e := ender{s.Users, s.Sessions, s.Commit, s.Revocations, s.Now}
-	return e.all(ctx, who.UserID, func(_ user.User, now time.Time) []commit.Write {
+	return s.endAll(ctx, who.UserID, func(_ user.User, now time.Time) []commit.Write {
 		return []commit.Write{s.record(who, now, ActionEndAll, who.UserID)}
 	})
 }
 
-// ender ends every session of an account.
-type ender struct {
-	users       user.Store
-	sessions    Store
-	commit      commit.Committer
-	revocations *Revocations
-	now         func() time.Time
-}
-
-// all ends every session of an account, with further writes in the same commit. It returns how many were active.
-func (e ender) all(ctx context.Context, userID string,
+// endAll ends every session of an account, with further writes in the same commit. It returns how many were active.
+func (s *Service) endAll(ctx context.Context, userID string,
 	with func(u user.User, now time.Time) []commit.Write) (ended int, err error) {
 	err = commit.Retry(5, func() error {
-		now := e.now()
-		u, err := e.users.Get(ctx, userID)
+		now := s.Now()
+		u, err := s.Users.Get(ctx, userID)
 		if err != nil {
 			return err
 		}
-		n, err := e.sessions.Count(ctx, userID, now)
+		n, err := s.Sessions.Count(ctx, userID, now)
 		if err != nil {
 			return err
 		}
-		if err = e.commit.Commit(ctx, append(EndAll(u, now), with(u, now)...)...); err == nil {
-			e.revocations.Raise(u.ID, u.SV+1)
+		if err = s.Commit.Commit(ctx, append(EndAll(u, now), with(u, now)...)...); err == nil {
+			s.Revocations.Raise(u.ID, u.SV+1)
 			ended = n
 		}
 		return err
@@ -105,17 +95,13 @@ const ActionAlarm = "DEVICE_ALARM"
 
 // Alarms handles the reports of owners that they did not start a challenge (D-EXT-09). All fields are required.
 type Alarms struct {
-	Users      user.Store
-	Sessions   Store
+	// Sessions ends the sessions of the owner. Its Users, Sessions, Commit, Notices, Revocations and Now are required.
+	Sessions   *Service
 	Challenges interface {
 		Load(ctx context.Context, id string) (challenge.Challenge, error)
 	}
-	Notices     challenge.Notices
-	Commit      commit.Committer
-	Revocations *Revocations
 	// Hold returns the write that holds the queued withdrawals of an account (transaction.HoldQueued).
 	Hold func(by audit.By, userID string) (commit.Write, error)
-	Now  func() time.Time
 }
 
 // Raise ends every session of an account, closes its open challenges and holds its queued withdrawals, because its
@@ -135,9 +121,8 @@ func (s *Alarms) Raise(ctx context.Context, who audit.By, deviceID, challengeID 
 	if err != nil {
 		return 0, err
 	}
-	e := ender{s.Users, s.Sessions, s.Commit, s.Revocations, s.Now}
-	return e.all(ctx, who.UserID, func(u user.User, now time.Time) []commit.Write {
-		return append(s.Notices.Notice(u.Account(), message.AlarmRaised, nil, who.IP), hold,
+	return s.Sessions.endAll(ctx, who.UserID, func(u user.User, now time.Time) []commit.Write {
+		return append(s.Sessions.Notices.Notice(u.Account(), message.AlarmRaised, nil, who.IP), hold,
 			user.Alarm{UserID: u.ID, At: now.Truncate(time.Millisecond)},
 			who.Did(audit.Record{At: now, UserID: u.ID, Action: ActionAlarm, Target: c.ID,
 				Detail: c.Action + " was not started by the owner, says device " + deviceID}))

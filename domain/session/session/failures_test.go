@@ -20,14 +20,12 @@ import (
 	"castellan/domain/session/session"
 	"castellan/persistence/factor"
 	"castellan/persistence/persistencetest"
-	sessionstore "castellan/persistence/session"
 )
 
 // alarms is the service of alarms over the rows of a bench.
 func (b *bench) alarms() *session.Alarms {
-	return &session.Alarms{Users: b.users, Sessions: sessionstore.NewSessions(b.db),
-		Challenges: factor.NewChallenges(b.db), Notices: notices{b}, Commit: committer{b},
-		Revocations: b.svc.Revocations, Hold: persistencetest.HoldQueued(b.svc.Now), Now: b.svc.Now}
+	return &session.Alarms{Sessions: b.svc, Challenges: factor.NewChallenges(b.db),
+		Hold: persistencetest.HoldQueued(b.svc.Now)}
 }
 
 // An alarm of a device ends all sessions of its owner, and its audit row names the challenge and the device.

@@ -60,7 +60,7 @@ type allowedCountry struct {
 }
 
 func (g Group) list(ctx context.Context, who rest.Caller, _ rest.None) ([]allowedCountry, error) {
-	all, err := g.Service.List(ctx, who.UserID)
+	all, err := g.Service.Store.Countries(ctx, who.UserID)
 	if err != nil {
 		return nil, err
 	}
