@@ -13,6 +13,46 @@ import (
 	"castellan/internal/blackbox"
 )
 
+// A renewal makes a new code, which alone completes the method, and extends methods that would expire before it. The
+// answer has the shape of a start, with the open methods (D-2FA-22, D-2FA-23).
+func TestRenewalMakesNewCode(t *testing.T) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
+		n := s.Start("MFA_MAX_RENEWALS=1")
+		boss, demo := blackbox.Admin(t, s, n), s.Seeded("user")
+		blackbox.Tune(t, n, boss, "SMS", 90_000, 1)
+		blackbox.Tune(t, n, boss, "MAIL", 60_000, 1)
+		blackbox.TwoMethods(t, n, boss)
+		f := n.Login(t, demo)
+		sms, mail, old := f.Method(t, "SMS"), f.Method(t, "MAIL"), n.Code(t, demo, "SMS")
+		if sms.Expire != 90 || sms.RenewStart != 1 || mail.Expire != 60 {
+			t.Fatalf("methods %+v, want the times that were set a moment ago", f.MethodList)
+		}
+		renew := func(m blackbox.Method) (c blackbox.Challenge) {
+			t.Helper()
+			var body struct{ Challenge blackbox.Challenge }
+			n.Renew(t, f, m).Is(t, 200, "").Keys(t, "challenge").Read(t, &body)
+			return body.Challenge
+		}
+		r := renew(sms)
+		if r.ChallengeID != f.ChallengeID || r.TS != f.TS || r.Status != f.Status || r.Expire != f.Expire ||
+			len(r.MethodList) != 2 || r.MethodList[0].ID != sms.ID || r.MethodList[0].Expire != 90 {
+			t.Errorf("renewed %+v, want the challenge unchanged: %+v", r, f.Challenge)
+		}
+		if m := r.MethodList[1]; m.ID != mail.ID || m.Hint != mail.Hint || m.Expire < 70 || m.Expire > 90 {
+			t.Errorf("%+v, want about 90 s left", m)
+		}
+		n.Renew(t, f, sms).Is(t, 409, "RENEW_CLOSED")
+		fresh := n.Code(t, demo, "SMS")
+		if fresh != old {
+			blackbox.AttemptsLeft(t, n.Complete(t, f, sms, old))
+		}
+		n.Complete(t, f, sms, fresh).Is(t, 200, "")
+		if r := renew(mail); len(r.MethodList) != 1 || r.MethodList[0].ID != mail.ID {
+			t.Errorf("methods %+v, want the one that is not completed", r.MethodList)
+		}
+	})
+}
+
 // Methods and challenges expire on time, even without a request (D-2FA-05, D-2FA-15, D-SOCK-06).
 func TestChallengesExpireWithoutRequests(t *testing.T) {
 	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
@@ -67,6 +107,63 @@ func TestChallengesExpireWithoutRequests(t *testing.T) {
 		if _, err := n.TrySocket(done, blackbox.InHeader); err == nil {
 			t.Error("a socket was opened with a token that has ended")
 		}
+	})
+}
+
+// A value, a method and a token of different challenges change nothing (SEC-10, D-2FA-07, D-2FA-30, D-2FA-33).
+func TestMismatchedTokenMethodAndCodeAreRefused(t *testing.T) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
+		n := s.Start()
+		demo := s.Seeded("user")
+		a := n.Login(t, demo)
+		codeOfA := n.Code(t, demo, "SMS")
+		b := n.Login(t, demo)
+		sms := a.Method(t, "SMS")
+		complete := func(token string, body any) blackbox.Answer {
+			t.Helper()
+			return n.Do(t, "POST", blackbox.CompletePath, body, blackbox.Headers{"p-auth": token})
+		}
+		field := func(a blackbox.Answer, want string) {
+			t.Helper()
+			storetest.Equal(t, a.Is(t, 400, "INVALID_FIELD").Problem().Field, want, "field of", a)
+		}
+		body := func(more ...string) map[string]any {
+			m := map[string]any{"methodId": sms.ID, "method": "SMS", "value": codeOfA}
+			for i := 0; i < len(more); i += 2 {
+				m[more[i]] = more[i+1]
+			}
+			return m
+		}
+		complete(b.PAuth, body()).Is(t, 404, "METHOD_NOT_FOUND")
+		complete(a.PAuth, body("methodId", a.ChallengeID)).Is(t, 404, "METHOD_NOT_FOUND")
+		field(complete(a.PAuth, body("method", "MAIL")), "method")
+		field(complete(a.PAuth, body("method", "sms")), "method")
+		field(complete(a.PAuth, body("challengeId", b.ChallengeID)), "challengeId")
+		field(complete(a.PAuth, body("method", "PUSH")), "value")
+		field(complete(a.PAuth, `{"methodId":"`+sms.ID+`","method":"SMS","value":`+strconv.Itoa(123456)+`}`), "value")
+		field(complete(a.PAuth, body("value", " ")), "value")
+		complete("", body()).Is(t, 401, "UNAUTHENTICATED")
+		complete("", body("challengeId", a.ChallengeID, "deviceId", "d")).Is(t, 401, "UNAUTHENTICATED")
+		push := body("challengeId", a.ChallengeID, "method", "PUSH", "value", "APPROVED", "deviceId", "d")
+		n.Do(t, "POST", blackbox.CompletePath, push, blackbox.Headers{"device-signature": "x.y.z"}).
+			Is(t, 401, "DEVICE_SIGNATURE_INVALID")
+		n.Do(t, "POST", blackbox.CompletePath, body("challengeId", a.ChallengeID),
+			blackbox.Headers{"device-signature": "x.y.z"}).
+			Is(t, 401, "UNAUTHENTICATED")
+
+		// A code of one challenge or method is wrong for another.
+		codeOfB, mailOfB := n.Code(t, demo, "SMS"), n.Code(t, demo, "MAIL")
+		if codeOfA != codeOfB && codeOfB != mailOfB {
+			blackbox.AttemptsLeft(t, n.Complete(t, b, b.Method(t, "SMS"), codeOfA))
+			blackbox.AttemptsLeft(t, n.Complete(t, b, b.Method(t, "MAIL"), codeOfB))
+		}
+		for _, odd := range []string{"１２３４５６", codeOfA + "0", codeOfA[:5], "x"} {
+			if got := complete(a.PAuth, body("value", odd)); got.Status == 200 {
+				t.Errorf("%q was taken for %s", odd, codeOfA)
+			}
+		}
+		n.Result(t, a).Is(t, 409, "CHALLENGE_NOT_COMPLETED")
+		complete(a.PAuth, body("challengeId", a.ChallengeID, "value", codeOfA[:3]+" "+codeOfA[3:])).Is(t, 200, "")
 	})
 }
 
