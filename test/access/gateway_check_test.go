@@ -256,3 +256,28 @@ func TestGoClientBehindGateway(t *testing.T) {
 		}
 	})
 }
+
+// Without the database no request passes: not even one that has no route.
+func TestGatewayCheckWithoutDatabase(t *testing.T) {
+	blackbox.OnOne(t, "postgres", func(t *testing.T, s *blackbox.Site) {
+		network := s.Behind()
+		g := newGate(t, s)
+		g.route(t, payRoute)
+		grant := g.approve(t, g.ask(t, "POST", "/orders/7/pay"))
+		network.Become(blackbox.Resets)
+		blackbox.Until(t, 20*time.Second, "the guard refuses", func() bool {
+			return g.ask(t, "GET", "/free").Status == 503
+		})
+		for range 10 {
+			g.ask(t, "POST", "/orders/7/pay", granted(grant)).Is(t, 503, "UNAVAILABLE")
+			g.ask(t, "POST", "/orders/7/pay").Is(t, 503, "UNAVAILABLE")
+			g.ask(t, "GET", "/free").Is(t, 503, "UNAVAILABLE")
+		}
+		network.Become(blackbox.Good)
+		blackbox.Until(t, 20*time.Second, "the guard passes", func() bool { return g.ask(t, "GET", "/free").Status == 204 })
+		blackbox.Until(t, 20*time.Second, "the grant is used or too old", func() bool {
+			a := g.ask(t, "POST", "/orders/7/pay", granted(grant))
+			return a.Status == 204 || a.Code() == "TOKEN_EXPIRED"
+		})
+	})
+}

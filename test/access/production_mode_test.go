@@ -231,3 +231,28 @@ func TestPasskeyCounter(t *testing.T) {
 		p.LogIn(t).Is(t, 200, "")
 	})
 }
+
+// Only their owner can read the files of an embedded database, also in an existing folder that is open to
+// others. A start warns of open files.
+func TestStartWarnsOfReadableDatabaseFiles(t *testing.T) {
+	t.Parallel()
+	s := blackbox.NewSite(t, "sqlite").Production()
+	file := filepath.Join(s.Dir, "castellan.db")
+	storetest.Must(t, os.Mkdir(s.Dir, 0o755))
+	files := []string{file, file + "-wal", file + "-shm"}
+	for _, open := range [][]string{{s.Dir}, append(files, s.Dir)} { // the log and the index have the file's mode
+		n := s.Start()
+		for _, name := range files {
+			if info, err := os.Stat(name); err != nil || info.Mode().Perm() != 0o600 && !slices.Contains(open, name) {
+				t.Errorf("%s: %v, %v", name, info.Mode(), err)
+			}
+		}
+		for _, name := range []string{s.Dir, file} { // the other two may be made after the warnings
+			if is := strings.Contains(n.Log(), `"open: `+name+`"`); is != slices.Contains(open, name) {
+				t.Errorf("warning of %s: %v", name, is)
+			}
+		}
+		n.Stop()
+		storetest.Must(t, os.Chmod(file, 0o644))
+	}
+}
