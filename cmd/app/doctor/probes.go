@@ -96,7 +96,7 @@ func (p probe) find(ctx context.Context) setup.Finding {
 	if o.err == nil {
 		return setup.Finding{Key: p.key, Severity: setup.OK, State: o.state}
 	}
-	if s, ok := errors.AsType[shortcoming](o.err); ok {
+	if s := (shortcoming{}); errors.As(o.err, &s) {
 		s.Key = p.key
 		return setup.Finding(s)
 	}
