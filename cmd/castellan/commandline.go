@@ -20,7 +20,7 @@ import (
 // those tagged cmd or arg:
 //
 //	cmd:""                a subcommand
-//	cmd:"creates"         … that may be the first one of an installation
+//	cmd:"creates"         … that an installation may begin with; others need its database
 //	default:"withargs"    … which runs if no command is named
 //	arg:"" optional:""    an argument after the command; a list takes all that follow
 //	name:"…" short:"x"    instead of the field's name (CountryCode is country-code)

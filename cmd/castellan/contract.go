@@ -13,7 +13,7 @@ import (
 
 type contractCmd struct {
 	Add  contractAddCmd  `cmd:"creates" help:"Add a contract and print its id."`
-	List contractListCmd `cmd:"" help:"List the contracts: id, code, version, name."`
+	List contractListCmd `cmd:"creates" help:"List the contracts: id, code, version, name."`
 }
 
 type contractAddCmd struct {

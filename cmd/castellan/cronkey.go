@@ -14,7 +14,7 @@ import (
 
 type cronKeyCmd struct {
 	Add    cronKeyAddCmd    `cmd:"creates" help:"Create a key and print, once, the header value of its client."`
-	List   cronKeyListCmd   `cmd:"" help:"List the keys: name, time of creation."`
+	List   cronKeyListCmd   `cmd:"creates" help:"List the keys: name, time of creation."`
 	Remove cronKeyRemoveCmd `cmd:"" help:"Remove a key; every node refuses it within one second."`
 }
 

@@ -15,7 +15,7 @@ import (
 )
 
 type keysCmd struct {
-	List   keysListCmd `cmd:"" help:"List the keys with their use and expiry."`
+	List   keysListCmd `cmd:"creates" help:"List the keys with their use and expiry."`
 	Rotate rotateCmd   `cmd:"" help:"Replace a key by a new one, also after a compromise."`
 	Rehash rehashCmd   `cmd:"" help:"Hash identity numbers again with the new key."`
 }

@@ -21,7 +21,7 @@ type moneyCmd struct {
 }
 
 type moneyRuleCmd struct {
-	List     moneyRuleListCmd     `cmd:"" help:"List the rules of the money policy."`
+	List     moneyRuleListCmd     `cmd:"creates" help:"List the rules of the money policy."`
 	Add      moneyRuleAddCmd      `cmd:"" help:"Add the rules of a JSON file, all or none."`
 	Template moneyRuleTemplateCmd `cmd:"creates" help:"Add the rules of a template for a law, on trial."`
 	Status   moneyRuleStatusCmd   `cmd:"" help:"Set a rule to ACTIVE, TRIAL or INACTIVE, on every node within one second."`
