@@ -32,9 +32,13 @@ func TestFaultsMoneyIsNeverLostOrCreated(t *testing.T) {
 		for i := range b.users {
 			all.Go(func() { b.look(i) })
 		}
-		kills, began := 0, time.Now()
-		for (kills < moneyKills || b.acknowledged.Load() < moneyMoves) && !b.stop.Load() {
-			time.Sleep(moneyPause + time.Duration(rng.Int64N(int64(moneyPause)*3/2)))
+		kills, began := int64(0), time.Now()
+		for kills < moneyKills && !b.stop.Load() {
+			// The kills are spread over the movements, because the ledger verifies after each.
+			for b.acknowledged.Load() < (kills+1)*moneyMoves/moneyKills && !b.stop.Load() {
+				time.Sleep(10 * time.Millisecond)
+			}
+			time.Sleep(time.Duration(rng.Int64N(int64(moneyPause))))
 			both := rng.IntN(2) == 0
 			b.server.Load().Kill()
 			if both {
