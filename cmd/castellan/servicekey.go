@@ -19,7 +19,7 @@ import (
 
 type serviceKeyCmd struct {
 	Add    serviceKeyAddCmd    `cmd:"" help:"Create a key and print, once, the header value of its client."`
-	List   serviceKeyListCmd   `cmd:"creates" help:"List the keys: name, role, networks, created, rotated, actions, callback."`
+	List   serviceKeyListCmd   `cmd:"creates" help:"List keys: name, role, networks, created, rotated, actions, callback."`
 	Rotate serviceKeyRotateCmd `cmd:"" help:"Create a new key of a client; the previous key stays valid for one hour."`
 	Remove serviceKeyRemoveCmd `cmd:"" help:"Remove a key; every node refuses it within one second."`
 }
