@@ -52,25 +52,31 @@ func byTurn(a, b string) int {
 // of this process is between one of them and its unit: they would fail at one gate.
 func (j *Judge) gates(ctx context.Context, keys []string, at time.Time, queries []CountedQuery) (_ []commit.Write,
 	found sums, err error) {
-	switch {
-	case len(keys)+len(queries) == 0:
+	if len(keys)+len(queries) == 0 {
 		return nil, nil, nil
-	case commit.Inside(ctx):
-		var locked map[string]int64
-		if len(keys) > 0 {
-			locked, err = j.Past.LockGates(ctx, slices.Sorted(slices.Values(keys)), at) // as units lock them
-		}
-		if err == nil {
-			_, found, err = j.counted(ctx, nil, queries)
-		}
-		return passing(keys, locked, at), found, err
 	}
-	if e := entryOf(ctx); e != nil {
+	if e := entryOf(ctx); e != nil && !commit.Inside(ctx) {
 		if err := j.take(ctx, e, keys); err != nil {
 			return nil, nil, err
 		}
 	}
-	versions, found, err := j.counted(ctx, keys, queries)
+	return j.passed(ctx, keys, at, queries)
+}
+
+// passed reads gates, which it locks inside a transaction, and then sums.
+func (j *Judge) passed(ctx context.Context, keys []string, at time.Time, queries []CountedQuery) (_ []commit.Write,
+	found sums, err error) {
+	var versions map[string]int64
+	if !commit.Inside(ctx) {
+		versions, found, err = j.counted(ctx, keys, queries)
+		return passing(keys, versions, at), found, err
+	}
+	if len(keys) > 0 {
+		versions, err = j.Past.LockGates(ctx, slices.Sorted(slices.Values(keys)), at) // as units lock them
+	}
+	if err == nil {
+		_, found, err = j.counted(ctx, nil, queries)
+	}
 	return passing(keys, versions, at), found, err
 }
 
@@ -250,7 +256,8 @@ const maxLost = 10
 func (j *Judge) serve(ctx context.Context, all []*pass) {
 	at, to := all[0].facts.At, all[0].commit
 	var was []commit.Write
-	err, own, ended := commit.ErrFenced, false, false
+	var err error
+	own, ended := false, false
 	defer func() {
 		if !ended { // a panic: the unit may have been committed
 			err = commit.ErrUnknown
@@ -259,30 +266,32 @@ func (j *Judge) serve(ctx context.Context, all []*pass) {
 			p.answer(err)
 		}
 	}()
-	for n := 0; n < maxLost && errors.Is(err, commit.ErrFenced); n++ {
-		var versions map[string]int64
-		var found sums
+	try := func(ctx context.Context) (err error) {
 		keys, ms := keysOf(all), shared(all)
 		var queries []CountedQuery
 		for i, p := range all {
 			queries = append(queries, ms[i].queries(p.set, false)...)
 		}
-		if versions, found, err = j.counted(ctx, keys, queries); err != nil {
-			break
+		gates, found, err := j.passed(ctx, keys, at, queries)
+		if err != nil {
+			return err
 		}
-		gates := passing(keys, versions, at)
 		if own = reflect.DeepEqual(gates, was); own {
-			err = commit.ErrFenced
-			break
+			return commit.ErrFenced
 		}
 		if all, err = j.stand(ctx, all, ms, found); err != nil || len(all) == 0 {
-			break
+			return err
 		}
 		writes := slices.Clone(gates)
 		for _, p := range all {
 			writes = append(writes, p.writes...)
 		}
-		was, err = gates, to.Commit(ctx, writes...)
+		was = gates
+		return to.Commit(ctx, writes...)
+	}
+	err = try(ctx)
+	for n := 1; n < maxLost && errors.Is(err, commit.ErrFenced) && !own; n++ {
+		err = to.InTx(ctx, try) // it locks the gates, so that no other node is first again
 	}
 	if len(all) > 1 && err != nil && (own || !errors.Is(err, commit.ErrFenced)) && !general(err) {
 		for _, p := range all {
