@@ -4,8 +4,8 @@ package office
 
 import "time"
 
-// How often the processes of TestFaultsMoneyIsNeverLostOrCreated are killed, how much is moved, the most time between
-// the last of the movements before a kill and the kill, and how often TestFaultsAdjustmentIsBookedOnce kills.
+// How often the processes of TestFaultsMoneyIsNeverLostOrCreated are killed, how much is moved, and the most time from
+// a movement to its kill. TestFaultsAdjustmentIsBookedOnce kills adjustRounds times.
 const (
 	moneyKills   = 2
 	moneyMoves   = 250

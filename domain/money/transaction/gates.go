@@ -254,10 +254,8 @@ const maxLost = 10
 // serve commits passes in one unit, in the turns at their gates. If it is refused at another row, each is committed by
 // itself, so that only the faulty one fails.
 func (j *Judge) serve(ctx context.Context, all []*pass) {
-	at, to := all[0].facts.At, all[0].commit
-	var was []commit.Write
-	var err error
-	own, ended := false, false
+	at, to, was := all[0].facts.At, all[0].commit, []commit.Write(nil)
+	own, ended, err := false, false, error(nil)
 	defer func() {
 		if !ended { // a panic: the unit may have been committed
 			err = commit.ErrUnknown
