@@ -118,13 +118,17 @@ func countUsers[V comparable](ctx context.Context, db *engine.DB, column string)
 		Value V
 		Total int64
 	}
-	err := db.Scan(ctx, db.Conn(ctx).NewSelect().Table("users").ColumnExpr("? AS value", bun.Ident(column)).
-		ColumnExpr("COUNT(*) AS total").Group(column), &rows)
+	err := db.Scan(ctx, counted(db.Conn(ctx), column), &rows)
 	counts := map[V]int64{}
 	for _, r := range rows {
 		counts[r.Value] = r.Total
 	}
 	return counts, err
+}
+
+func counted(db bun.IDB, column string) *bun.SelectQuery {
+	return db.NewSelect().Table("users").ColumnExpr("? AS value", bun.Ident(column)).ColumnExpr("COUNT(*) AS total").
+		Group(column)
 }
 
 // dayMillis is the length of a day.

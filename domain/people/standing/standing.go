@@ -73,7 +73,7 @@ type Service struct {
 	Store          Store
 	Users          user.Store
 	Blockages      *blockage.Service
-	Administrators resource.Store // tells whether an administrator is left (D-AUTH-03)
+	Administrators resource.Store // reports whether an administrator is left (D-AUTH-03)
 	Dev            bool           // demonstration accounts count as administrators
 	Parameters     *parameter.Cache
 	Ignored        parameter.Store // stores the parameter AMLCONTROL
