@@ -10,8 +10,8 @@ import (
 	"castellan/persistence"
 )
 
-// ExplainText is the plan of a query, under more settings of PostgreSQL. That is kept from reading whole tables and from
-// sorting where it has a choice: with a few rows it would rather do so.
+// ExplainText is the plan of a query, under more settings of PostgreSQL. That is kept from reading whole tables and
+// from sorting where it has a choice: with a few rows it would rather do so.
 func ExplainText(t *testing.T, db *persistence.DB, query string, settings ...string) string {
 	t.Helper()
 	ctx, pool, texts := t.Context(), "readers", []string{"EXPLAIN QUERY PLAN " + query}
