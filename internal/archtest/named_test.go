@@ -24,6 +24,11 @@ var (
 	testName = regexp.MustCompile("`((?:Test|Fuzz|Benchmark)[A-Z]\\w*)[/`]")
 	// declared is the declaration of a test.
 	declared = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark)\w+)\(`)
+	// goTest is a command. inFolder is the package that it tests, and picked what it runs there.
+	goTest   = regexp.MustCompile("go test [^`\n]*")
+	inFolder = regexp.MustCompile(` \./([\w/]+)( |$)`)
+	picked   = regexp.MustCompile(` -(?:run|bench|fuzz) '?([^\s']+)`)
+	nothing  = regexp.MustCompile(`^(\^\$+|xxx|XXX)$`)
 	// built is output that no clone has.
 	built = regexp.MustCompile(`(^bin|/node_modules)(/|$)`)
 )
@@ -73,6 +78,38 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 	}
 	if count < 300 {
 		t.Errorf("%d paths were found: the search is broken", count)
+	}
+}
+
+// A command of a document or of the Makefile runs a test, a benchmark or a fuzz target of the package that it names.
+func TestCommandsRunWhatExists(t *testing.T) {
+	all, count := texts(t), 0
+	of := map[string][]string{} // the tests of each folder
+	for name, text := range all {
+		for _, found := range declared.FindAllStringSubmatch(text, -1) {
+			of[path.Dir(name)] = append(of[path.Dir(name)], found[1])
+		}
+	}
+	for name, text := range all {
+		if path.Ext(name) != ".md" && name != "Makefile" || name == "CHANGELOG.md" {
+			continue
+		}
+		for _, found := range goTest.FindAllString(strings.ReplaceAll(text, "\\\n", " "), -1) {
+			folder := inFolder.FindStringSubmatch(found)
+			if folder == nil || strings.Contains(found, "$(") {
+				continue
+			}
+			for _, pick := range picked.FindAllStringSubmatch(found, -1) {
+				wanted, _, _ := strings.Cut(strings.ReplaceAll(pick[1], `\|`, "|"), "/")
+				is := regexp.MustCompile(wanted)
+				if count++; !nothing.MatchString(wanted) && !slices.ContainsFunc(of[folder[1]], is.MatchString) {
+					t.Errorf("%s: nothing in %s is named %s", name, folder[1], wanted)
+				}
+			}
+		}
+	}
+	if count < 30 {
+		t.Errorf("%d names were found: the search is broken", count)
 	}
 }
 

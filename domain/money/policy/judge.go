@@ -192,10 +192,13 @@ type Named struct {
 // nothing. totals has a total for each of Sums.
 func (s *Set) Judge(f Facts, totals []Total) (v Verdict) {
 	s.each(f, func(c *compiled) {
-		if _, matched := c.reason(f, totals); !matched {
+		why := c.before(f)
+		if why == "" {
+			why, _ = c.exceeded(f, totals)
+		}
+		if why != "" && why != noRate || !adds(&v, c, f) {
 			return
 		}
-		adds(&v, c, f)
 		at := &v.Rules
 		if c.Status == Trial {
 			at = &v.Trial

@@ -330,3 +330,25 @@ func stays(t *testing.T, c chance, rules []policy.Rule, f policy.Facts) {
 		t.Fatalf("%+v with a further rule, %+v without", more, first)
 	}
 }
+
+func BenchmarkJudge(b *testing.B) {
+	for _, n := range []int{100, 10_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			c := chance{rand.New(rand.NewPCG(45, 2))}
+			rules := c.rules(n)
+			for i := range rules {
+				if i%25 > 0 {
+					rules[i].Match.Assets, rules[i].Match.Sums = []policy.Asset{{CurrencyCode: fmt.Sprint("C", i%200)}}, nil
+				}
+				rules[i].Match.Direction = policy.In // none matches
+			}
+			s, f := policy.Compile(rules), c.facts()
+			f.Kind, f.Direction, f.Asset = policy.Withdrawal, policy.Out, policy.Asset{CurrencyCode: "C7", Network: "ETH"}
+			totals := make([]policy.Total, len(s.Sums()))
+			b.ReportAllocs()
+			for b.Loop() {
+				s.Judge(f, totals)
+			}
+		})
+	}
+}
