@@ -115,13 +115,13 @@ func TestSpansAreLinked(t *testing.T) {
 	along, called := tr.Call(ctx, "user", "UserSend")
 	there, handled := tr.Handle(along, "user", "UserSend")
 	db := Committer{
-		Gathering: gathering{errors.New("duplicate key of somebody@example.test")},
+		Gathering: gathering{errors.New("duplicate key of a-person@example.test")},
 		Tracer:    tr,
 		System:    "sqlite",
 	}
 	db.InTx(there, func(ctx context.Context) error { return db.Commit(ctx) })
 	handled(true)
-	called(errors.New("lost somebody@example.test"))
+	called(errors.New("lost a-person@example.test"))
 	ended(503, "UNAVAILABLE")
 	for _, nonsense := range []string{"", "x", strings.Repeat("0", 1<<16)} {
 		if ctx, ended := tr.Handle(nonsense, "k", "M"); ctx != context.Background() {
@@ -133,7 +133,7 @@ func TestSpansAreLinked(t *testing.T) {
 	storetest.Fails(t, db.Commit(context.Background()), "", "a commit outside of a trace did not happen")
 	tr.Close(t.Context())
 	all := fmt.Sprint(p.spans)
-	storetest.Lacks(t, all, "somebody", "the spans")
+	storetest.Lacks(t, all, "a-person", "the spans")
 	request, handler, tx, last := p.spans["POST /x"], p.spans["user UserSend"], p.spans["transaction"], p.spans["commit"]
 	if len(p.spans) != 4 || string(last.ParentSpanId) != string(tx.SpanId) ||
 		string(last.TraceId) != string(request.TraceId) || string(handler.TraceId) != string(request.TraceId) {

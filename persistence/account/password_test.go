@@ -114,8 +114,8 @@ func guardLimitUnderRace(t *testing.T, s password.GuardStore, c commit.Committer
 
 func guardClear(t *testing.T, s password.GuardStore, c commit.Committer) {
 	ctx := t.Context()
-	storetest.Must(t, c.Commit(ctx, password.ClearGuard{Key: "nobody"}))
-	storetest.Equal(t, loadGuard(t, s, "nobody").Version, 0, "without a row")
+	storetest.Must(t, c.Commit(ctx, password.ClearGuard{Key: "unknown"}))
+	storetest.Equal(t, loadGuard(t, s, "unknown").Version, 0, "without a row")
 	g := password.Guard{Key: "u", Tries: []password.Try{{At: 1, Prefix: "p"}}, Good: []password.Good{{Prefix: "q", At: 1}}}
 	storetest.Must(t, c.Commit(ctx, saveGuard(g), saveGuard(password.Guard{Key: "v", Tries: g.Tries})))
 	stale := loadGuard(t, s, "u")

@@ -103,7 +103,7 @@ func TestReturnTakesOneTryBack(t *testing.T) {
 	if len(next.Tries) != 2 || next.Tries[0].Prefix != "a" || next.Tries[1].Prefix != "b" || len(next.Good) != 0 {
 		t.Errorf("%+v", next)
 	}
-	storetest.Equal(t, len(next.Return("nobody").Tries), 2)
+	storetest.Equal(t, len(next.Return("unknown").Tries), 2)
 }
 
 // The row of an account stays small whatever happens to it.
